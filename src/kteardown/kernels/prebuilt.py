@@ -3,30 +3,37 @@
 import hashlib
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from kteardown import paths
-from kteardown.errors import InputError, LabError, damaged
+from kteardown.errors import InputError, damaged
 from kteardown.kernels import cache_folder, kconfig, unpack
 from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
+from kteardown.kernels.package_modules import ModuleIndex, PackageModules
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
 from kteardown.kernels.source_name import file_of, split
 from kteardown.model.arch import ARCHITECTURES, Arch
+from kteardown.model.experiment import PREBUILT
 from kteardown.paths import key_of
-from kteardown.progress import Reporter
+from kteardown.progress import Reporter, Task
 
 # The drivers of the records port and of the bus that it is on.
 _MODULES = ("virtio_pci", "virtio_console")
 _ELF = b"\x7fELF"
 _MOST_BYTES = 512 << 20
-"""Of an image or a module, decompressed: half of the memory of a usual guest. An image with all
-that can be debugged has a quarter of it."""
+"""Of an image, decompressed: half of the memory of a usual guest. One with all that can be debugged
+has a quarter of it."""
 _MOST_TEXT_BYTES = 16 << 20
-"""Of a configuration or a list of modules."""
+"""Of a configuration."""
+_OF_SCRIPTS = "userland"
+"""The fragment with what scripts usually need."""
 # Offsets of Documentation/arch/x86/boot.rst.
 _HEAD = 0x238
 _SETUP_SECTS = 0x1F1
@@ -39,7 +46,7 @@ _XLF_KERNEL_64 = 1
 
 def is_prebuilt(spec: str) -> bool:
     """Return whether a source is a prebuilt image. Raises InputError if ``spec`` is malformed."""
-    return split(spec)[0] in ("image", "debian-image")
+    return split(spec)[0] in PREBUILT
 
 
 def ensure(
@@ -57,64 +64,122 @@ def ensure(
             "prebuilt image",
             hint="use a source of the same version, such as debian:6.12.",
         )
-    kind, _ = split(request.source)
-    architecture = ARCHITECTURES[request.arch].debian
-    if kind == "image":
-        path = file_of(request.source)
-        identity = f"image:{path.name}#{sources.digest(str(path), path)[:32]}"
-    else:
-        # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, not the cloud or real-time
-        # flavours.
-        pattern = rf"linux-image-{{}}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
-        package = sources.kernel_package(request.source, architecture, pattern, architecture)
-        identity = f"debian-image:{package.version}"
-    facts_of = " ".join((f"1 {identity} {request.arch}", *request.modules))
+    origin = _origin(request, sources)
+    identity = origin.identity
+    facts_of = " ".join((f"2 {identity} {request.arch}", *request.modules))
     key = key_of(facts_of.encode())
     if kernels.lookup(key, request.name) is None:
         target = kernels.kernel_path(key)
         with cache_folder.locked(target, reporter, f"unpack {identity}"):
             if not target.is_dir():
-                files = (
-                    [path] if kind == "image" else _package_files(package, architecture, sources)
-                )
+                files = _files(origin, request, sources)
                 with cache_folder.published(target) as folder:
-                    _import_kernel(folder, files, request, identity, kernels)
+                    _import_kernel(folder, files, request, identity, kernels, sources, reporter)
     image = kernels.lookup(key, request.name)
     assert image is not None
-    _report_missing_symbols(request, image, reporter)
+    # What scripts may need is said if one fails.
+    named = [fragment for fragment in request.fragments if fragment != _OF_SCRIPTS]
+    if missing := missing_symbols(image, named):
+        reporter.note_once(
+            f"{image.source} was built without {', '.join(missing)}; the trials of a workload that "
+            "needs them will fail"
+        )
     return image
 
 
-def load_order(
-    names: tuple[str, ...], depends: Mapping[str, tuple[str, ...]], builtin: set[str]
+def has_package(source: str) -> bool:
+    """Return whether a prebuilt kernel comes with modules, and is not an image alone. Raises
+    InputError."""
+    return split(source)[0] != "image" or _is_package(file_of(source))
+
+
+def module_index(
+    request: KernelRequest, kernels: Cache, sources: Sources, reporter: Reporter
+) -> ModuleIndex:
+    """Return which modules the package of a prebuilt kernel has. Raises InputError, LabError."""
+    origin = _origin(request, sources)
+
+    def read(task: Task) -> ModuleIndex:
+        target = kernels.kernel_path(key_of(f"modules of {origin.identity}".encode()))
+        with (
+            cache_folder.locked(target, reporter, f"read {origin.identity}"),
+            cache_folder.scratch(target) as folder,
+        ):
+            for file in _files(origin, request, sources):
+                unpack.unpack_deb(file, folder)
+            return PackageModules(folder).read_index(task)
+
+    return _index(origin.identity, sources, reporter, read)
+
+
+def missing_symbols(
+    image: KernelImage, fragments: Sequence[str], *, or_modules: bool = False
 ) -> list[str]:
-    """Return the modules ``names`` and their dependencies in load order, without built-in ones.
+    """Return the symbols of ``fragments`` that a prebuilt kernel was built without.
 
-    ``depends`` maps each module to its dependencies. Raises KeyError with the name of a module that
-    is neither built in nor in ``depends``.
+    ``or_modules``: what is a module is not missing. Empty if the configuration is not known.
     """
-    order: list[str] = []
+    file = image.image.with_name("config")
+    if not file.is_file() or not fragments:
+        return []
+    config = kconfig.parse_config(file.read_text(errors="replace"))
+    folder = paths.data_dir("kernels")
+    wanted = {want.symbol: want for want in kconfig.wanted_symbols(folder, image.arch, fragments)}
+    for base in kconfig.wanted_symbols(folder, image.arch, ()):
+        wanted.pop(base.symbol, None)
+    missing = kconfig.refused([want for want in wanted.values() if want.value != "n"], config)
+    return [
+        f"CONFIG_{want.symbol}"
+        for want in missing
+        if not (or_modules and config.get(want.symbol) == "m")
+    ]
 
-    def add(name: str) -> None:
-        if name in order or name in builtin:
-            return
-        for dependency in depends[name]:
-            add(dependency)
-        order.append(name)
 
-    for name in names:
-        add(name)
-    return order
+@dataclass(frozen=True)
+class _Origin:
+    """To what a source refers now: a file, or a package of the distribution."""
+
+    identity: str
+    file: Path | None = None
+    package: Package | None = None
 
 
-def module_depends(data: bytes) -> tuple[str, ...]:
-    """Return the dependencies that the ``depends`` field in a module file names."""
-    match = re.search(rb"(?:^|\0)depends=([^\0]*)\0", data)
-    return (
-        tuple(name.replace("-", "_") for name in match[1].decode().split(",") if name)
-        if match
-        else ()
-    )
+def _origin(request: KernelRequest, sources: Sources) -> _Origin:
+    if split(request.source)[0] == "image":
+        path = file_of(request.source)
+        return _Origin(f"image:{path.name}#{sources.digest(str(path), path)[:32]}", file=path)
+    architecture = ARCHITECTURES[request.arch].debian
+    # linux-image-6.12.117+deb12-amd64, linux-image-6.1.0-56-amd64, not the cloud or real-time
+    # flavours.
+    pattern = rf"linux-image-{{}}\.\d+(?:[+-][a-z0-9.~+]+)?-{architecture}(?:-unsigned)?"
+    package = sources.kernel_package(request.source, architecture, pattern, architecture)
+    return _Origin(f"debian-image:{package.version}", package=package)
+
+
+def _files(origin: _Origin, request: KernelRequest, sources: Sources) -> list[Path]:
+    """Return the file, or those of the packages, which are fetched if necessary."""
+    if origin.file is not None:
+        return [origin.file]
+    assert origin.package is not None
+    return _package_files(origin.package, ARCHITECTURES[request.arch].debian, sources)
+
+
+def _is_package(path: Path) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(8) == b"!<arch>\n"
+
+
+def _index(
+    identity: str, sources: Sources, reporter: Reporter, read: Callable[[Task], ModuleIndex]
+) -> ModuleIndex:
+    """Return the index of a package, which is read once: that takes seconds."""
+    kind = TypeAdapter(ModuleIndex)
+
+    def find() -> dict[str, str]:
+        with reporter.task(f"Reading which modules {identity.partition('#')[0]} has") as task:
+            return {"index": kind.dump_json(read(task)).decode()}
+
+    return kind.validate_json(sources.remember(f"modules of {identity}", 1, find)["index"])
 
 
 def exact_depends(depends: str, version: str) -> list[str]:
@@ -145,17 +210,28 @@ def _package_files(package: Package, architecture: str, sources: Sources) -> lis
 
 
 def _import_kernel(
-    folder: Path, files: Sequence[Path], request: KernelRequest, identity: str, kernels: Cache
+    folder: Path,
+    files: Sequence[Path],
+    request: KernelRequest,
+    identity: str,
+    kernels: Cache,
+    sources: Sources,
+    reporter: Reporter,
 ) -> None:
     path = files[0]
     modules: list[Path] = []
     optional: dict[str, tuple[Path, ...]] = {}
+    builtin: set[str] = set()
     config = ""
-    with path.open("rb") as stream:
-        is_package = stream.read(8) == b"!<arch>\n"
-    if is_package:
+    if _is_package(path):
         path, config = _unpack(files, folder)
-        modules, optional = _modules(folder, identity, request.modules)
+        package = PackageModules(folder / "package")
+        builtin = package.builtin
+
+        def index() -> ModuleIndex:
+            return _index(identity, sources, reporter, package.read_index)
+
+        modules, optional = _modules(folder, identity, package, request.modules, index)
         cache_folder.remove(folder / "package")
     arch, release, data = read_header(path, identity)
     if path.parent == folder:
@@ -180,6 +256,7 @@ def _import_kernel(
         image_hash=hashlib.sha256(data).hexdigest(),
         modules=tuple(modules),
         optional_modules=optional,
+        builtin=tuple(sorted(builtin)),
     )
     kernels.describe(folder, described)
 
@@ -221,83 +298,37 @@ def _boot_file(unpacked: Path, name: str) -> Path | None:
 
 
 def _modules(
-    folder: Path, identity: str, optional: Sequence[str]
+    folder: Path,
+    identity: str,
+    package: PackageModules,
+    optional: Sequence[str],
+    index: Callable[[], ModuleIndex],
 ) -> tuple[list[Path], dict[str, tuple[Path, ...]]]:
-    files: dict[str, Path] = {}
-    builtin: set[str] = set()
-    for root in (folder / "package" / "lib/modules", folder / "package" / "usr/lib/modules"):
-        files |= {_module_name(path): path for path in root.rglob("*.ko*")}
-        for listing in root.glob("*/modules.builtin"):
-            builtin |= {_module_name(Path(line)) for line in _text(listing).splitlines()}
-    plain: dict[str, bytes] = {}
-
-    class Depends(dict[str, tuple[str, ...]]):
-        def __missing__(self, name: str) -> tuple[str, ...]:
-            plain[name] = _decompress(files[name])
-            return module_depends(plain[name])
-
-    depends = Depends()
+    """Put modules into ``folder``/modules: those of every guest, and by name or alias others."""
     try:
-        order = load_order(_MODULES, depends, builtin)
+        order = package.load_order(_MODULES)
     except KeyError as error:
         raise InputError(
             f"{identity} has no module {error.args[0]}, which the guest needs to send records",
             hint="use another flavour of the kernel, or a source of the same version.",
         ) from error
-    order_by_module: dict[str, list[str]] = {
-        name: [] for name in optional
+    order_by_word: dict[str, list[str]] = {
+        word: [] for word in optional
     }  # Nothing if it is built in or missing.
-    for name in optional:
+    for word in optional:
         with suppress(KeyError):
-            order_by_module[name] = [
-                module for module in load_order((name,), depends, builtin) if module not in order
+            names = package.find(word, index) or ()
+            order_by_word[word] = [
+                module for module in package.load_order(names, index) if module not in order
             ]
     (folder / "modules").mkdir()
-    for name in {*order, *(module for names in order_by_module.values() for module in names)}:
-        (folder / "modules" / f"{name}.ko").write_bytes(plain[name])
-    paths = {name: folder / "modules" / f"{name}.ko" for name in plain}
-    return [paths[name] for name in order], {
-        name: tuple(paths[module] for module in names) for name, names in order_by_module.items()
-    }
+    for name in {*order, *(module for names in order_by_word.values() for module in names)}:
+        (folder / "modules" / f"{name}.ko").write_bytes(package.content(name))
 
+    def files(names: Sequence[str]) -> list[Path]:
+        return [folder / "modules" / f"{name}.ko" for name in names]
 
-def _module_name(path: Path) -> str:
-    return path.name.split(".ko")[0].replace("-", "_")
-
-
-def _decompress(path: Path) -> bytes:
-    """Return the content of a module. Raises LabError if it is damaged."""
-    try:
-        content = unpack.unpacked(path, _MOST_BYTES)
-        if not content.startswith(_ELF):
-            raise ValueError("it is not an ELF file")
-    except ValueError as error:
-        raise LabError(
-            f"{path.name}: the module is damaged: {error}",
-            hint="empty the cache with `kteardown prune --all`, or name another kernel.",
-        ) from error
-    return content
-
-
-def _report_missing_symbols(request: KernelRequest, image: KernelImage, reporter: Reporter) -> None:
-    """Report which symbols of the fragments a prebuilt kernel was built without."""
-    config = image.image.with_name("config")
-    if not config.is_file() or not request.fragments:
-        return
-    folder = paths.data_dir("kernels")
-    wanted = {w.symbol: w for w in kconfig.wanted_symbols(folder, request.arch, request.fragments)}
-    for base in kconfig.wanted_symbols(folder, request.arch, ()):
-        wanted.pop(base.symbol, None)
-    missing = kconfig.refused(
-        [want for want in wanted.values() if want.value != "n"],
-        kconfig.parse_config(config.read_text(errors="replace")),
-    )
-    if missing:
-        symbols = ", ".join(f"CONFIG_{want.symbol}" for want in missing)
-        reporter.note(
-            f"{image.source} was built without {symbols}; the trials of a workload that needs them "
-            "will fail"
-        )
+    return files(order), {word: tuple(files(names)) for word, names in order_by_word.items()}
 
 
 def read_header(path: Path, name: str) -> tuple[Arch, str, bytes]:

@@ -39,8 +39,8 @@ class KernelRequest:
     """Whether the kernel is left out, without an error, if its patches do not apply or do not
     build."""
     modules: tuple[str, ...] = ()
-    """Modules that single boots of a prebuilt kernel load, by name, without those that they depend
-    on."""
+    """Modules that single boots of a prebuilt kernel load, by name or alias, without those that
+    they depend on."""
     compiler: str = ""
     """A name or a path; empty: the default of the architecture."""
     exact: Exact | None = None
@@ -67,6 +67,8 @@ class KernelImage:
     optional_modules: dict[str, tuple[Path, ...]] = field(default_factory=dict)
     """What to load, in order, for each of the requested modules; empty if it is built in or
     missing."""
+    builtin: tuple[str, ...] = ()
+    """Of a package: the modules that are built in."""
     sandboxed: bool = True
     """Whether it was built in the sandbox, or is ready-made."""
 

@@ -29,6 +29,8 @@ refused."""
 UNTIL = r"^(|verdict|ci=[0-9.]+%|(margin|step)=[\w.%=,-]+)$"
 
 
+PREBUILT = ("image", "debian-image")
+"""The kinds of sources that are finished kernels."""
 MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes")
 """The properties of a guest that can be swept like a parameter of a workload."""
 

@@ -1,5 +1,6 @@
 """Debian packages for tests, made with ``ar`` and ``tar``."""
 
+import lzma
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -22,3 +23,10 @@ def make_deb(target: Path, files: Mapping[str, bytes]) -> Path:
         members = [f"{root}/debian-binary", f"{root}/data.tar.xz"]
         subprocess.run(["ar", "rcD", str(target), *members], check=True)
     return target
+
+
+def module(*fields: str) -> bytes:
+    """Return a module with these fields in its section .modinfo, compressed as a distribution's."""
+    return lzma.compress(
+        b"\x7fELF\0" + b"".join(f"{field}\0".encode() for field in ("license=GPL", *fields))
+    )

@@ -4,7 +4,7 @@ import gzip
 import json
 import lzma
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -14,22 +14,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kteardown.errors import InputError, LabError
-from kteardown.kernels import prebuilt
+from kteardown.kernels import package_modules, prebuilt
 from kteardown.kernels.archive import Package
 from kteardown.kernels.cache import Cache
+from kteardown.kernels.package_modules import ModuleIndex, PackageModules
 from kteardown.kernels.prebuilt import (
     ensure,
     exact_depends,
+    has_package,
     is_prebuilt,
-    load_order,
-    module_depends,
+    missing_symbols,
+    module_index,
     read_header,
 )
 from kteardown.kernels.request import KernelImage, KernelRequest
 from kteardown.kernels.source import Sources
-from kteardown.progress import SilentReporter
+from kteardown.progress import Reporter, SilentReporter
 from kteardown.vm import seal
-from unit.kernels.packages import make_deb
+from unit.kernels.packages import make_deb, module
 
 
 def bzimage(version: str, *, bits: int = 64, paragraphs: int = 0) -> bytes:
@@ -109,7 +111,7 @@ def test_an_image_without_an_end_is_an_error(
 def test_a_module_without_an_end_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prebuilt, "_MOST_BYTES", 2 << 20)
+    monkeypatch.setattr(package_modules, "_MOST_BYTES", 2 << 20)
     large = lzma.compress(b"\x7fELF" + bytes(8 << 20), preset=0)
     package = deb(tmp_path, {"kernel/virtio_ring.ko.xz": large})
     with pytest.raises(
@@ -158,18 +160,16 @@ PACKAGE = package("linux-image-x", "")
 def modules() -> dict[str, bytes]:
     """Compressed virtio modules, like those of a distribution."""
 
-    def module(depends: str) -> bytes:
-        return lzma.compress(
-            b"\x7fELF\0license=GPL\0depends=" + depends.encode() + b"\0retpoline=Y\0"
-        )
-
     depends = {
         "virtio": "virtio_ring",
         "virtio-console": "virtio,virtio_ring",
         "virtio_pci": "virtio",
         "unrelated": "",
     }
-    return {f"kernel/drivers/{name}.ko.xz": module(text) for name, text in depends.items()}
+    return {
+        f"kernel/drivers/{name}.ko.xz": module(f"depends={text}", "retpoline=Y")
+        for name, text in depends.items()
+    }
 
 
 IMAGE = bzimage(f"{RELEASE} (a@b)")
@@ -279,21 +279,91 @@ def test_a_damaged_module_is_named(suffix: str, tmp_path: Path) -> None:
         ensured(tmp_path, KernelRequest("base", f"image:{package}"))
 
 
-def test_load_order_puts_dependencies_first_and_names_a_missing_module() -> None:
-    depends = {"a": ("b", "c"), "b": ("c",), "c": (), "d": ("a",)}
-    assert load_order(("d", "b"), depends, set()) == ["c", "b", "a", "d"]
-    assert load_order(("d",), depends, {"a"}) == ["d"]
-    with pytest.raises(KeyError, match="x"):
-        load_order(("x",), depends, set())
+SCRIPTED = {
+    "kernel/drivers/dummy.ko.xz": module("alias=rtnl-link-dummy", "depends="),
+    "kernel/fs/ext4.ko.xz": module("alias=fs-ext4", "depends=mbcache", "softdep=pre: crypto-crc"),
+    "kernel/fs/mbcache.ko.xz": module("depends="),
+    "kernel/crypto/crc-x.ko.xz": module("alias=crypto-crc", "depends=virtio"),
+    "modules.builtin": BUILTIN["modules.builtin"] + b"kernel/net/unix/unix.ko\n",
+    "modules.builtin.modinfo": b"unix.license=GPL\0unix.alias=net-pf-1\0",
+}
+"""What scripts ask for, beside the modules of the records port."""
 
 
-def test_dependencies_are_read_from_the_module() -> None:
-    assert module_depends(b"\x7fELF..\0depends=virtio-ring,virtio\0name=x\0") == (
-        "virtio_ring",
-        "virtio",
+def names(files: Sequence[Path]) -> list[str]:
+    return [path.name for path in files]
+
+
+def test_what_is_asked_for_by_name_or_alias_comes_with_all_that_it_needs(tmp_path: Path) -> None:
+    words = ("dummy", "fs-ext4", "unix", "net-pf-1", "zfs", "rtnl-link-dummy")
+    found = ensured(
+        tmp_path, KernelRequest("base", f"image:{deb(tmp_path, SCRIPTED)}", modules=words)
     )
-    assert module_depends(b"\x7fELF..\0depends=\0") == ()
-    assert module_depends(b"\x7fELF") == ()
+    assert {word: names(files) for word, files in found.optional_modules.items()} == {
+        "dummy": ["dummy.ko"],
+        # virtio is loaded in every guest.
+        "fs-ext4": ["crc_x.ko", "mbcache.ko", "ext4.ko"],
+        "unix": [],
+        "net-pf-1": [],
+        "zfs": [],
+        "rtnl-link-dummy": ["dummy.ko"],
+    }
+    assert all(
+        path.read_bytes().startswith(b"\x7fELF")
+        for files in found.optional_modules.values()
+        for path in files
+    )
+    assert found.builtin == ("unix", "virtio_ring")
+    assert names(found.modules) == ["virtio.ko", "virtio_pci.ko", "virtio_console.ko"]
+
+
+def index_of(tmp_path: Path, source: str) -> ModuleIndex:
+    cache = tmp_path / "cache"
+    sources = Sources(cache, SilentReporter())
+    return module_index(KernelRequest("base", source), Cache(cache), sources, SilentReporter())
+
+
+def test_the_modules_of_a_package_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = f"image:{deb(tmp_path, SCRIPTED)}"
+    index = index_of(tmp_path, source)
+    assert index.find("rtnl-link-dummy") == ("dummy",)
+    assert index.find("unix") == ()
+    assert index.find("zfs") is None
+    monkeypatch.setattr(PackageModules, "read_index", lambda *_: pytest.fail("it is read again"))
+    assert index_of(tmp_path, source) == index
+    ensured(tmp_path, KernelRequest("base", source, modules=("fs-ext4",)))
+    assert not list((tmp_path / "cache" / "kernels").glob(".*.tmp"))
+
+
+def test_an_image_alone_has_no_package(tmp_path: Path) -> None:
+    assert has_package("debian-image:6.12")
+    assert has_package(f"image:{deb(tmp_path)}")
+    assert not has_package(f"image:{write(tmp_path, bzimage('6.12.1 (a@b)'))}")
+
+
+def test_symbols_that_an_image_lacks_are_said_once_and_those_for_scripts_not_at_all(
+    tmp_path: Path,
+) -> None:
+    package = deb(tmp_path)
+    cache = tmp_path / "cache"
+    noted: list[str] = []
+
+    class Noting(Reporter):
+        def note(self, text: str) -> None:
+            noted.append(text)
+
+        def note_once(self, text: str) -> None:
+            if text not in noted:
+                self.note(text)
+
+    for fragments in (("userland",), ("kasan", "userland"), ("kasan", "userland")):
+        request = KernelRequest("base", f"image:{package}", fragments=fragments)
+        image = ensure(request, Cache(cache), Sources(cache, SilentReporter()), Noting())
+    (only,) = noted
+    assert "CONFIG_KASAN" in only and "OVERLAY" not in only
+    assert "CONFIG_OVERLAY_FS" in missing_symbols(image, ["userland"])
 
 
 def test_prebuilt_images_are_distinguished_from_other_sources() -> None:
