@@ -255,10 +255,7 @@ def measure_stage(
         # take long. Which these are is not known before; all boots have some.
         return trial.warmup + trial.repetitions + (start if trial.index == 0 else 0)
 
-    bootable = {
-        name: Bootable(image.image, image.modules, image.optional_modules)
-        for name, image in kernels.items()
-    }
+    bootable = {name: Bootable.of(image) for name, image in kernels.items()}
     with open_writer(run, host.facts()) as log:
         execute(planned, bootable, lab, log, reporter, expected)
         while not shared and (more := further_boots(planned, run)):

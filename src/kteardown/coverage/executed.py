@@ -172,7 +172,7 @@ def _booted(
     def boot(kernel: KernelImage, seed: int) -> CountedBoot:
         try:
             return boot_counted(
-                Bootable(kernel.image, kernel.modules),
+                Bootable.of(kernel),
                 workload,
                 points,
                 reporter,
@@ -343,7 +343,7 @@ def count_script(
     What goes wrong is only reported: no figure needs the map.
     """
     workload = described.workload
-    guest = Bootable(kernel.image, kernel.modules)
+    guest = Bootable.of(kernel)
     try:
         path = map_of(described)
         with suppress(InputError):

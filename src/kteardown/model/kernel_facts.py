@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from pydantic import Field
+
 from kteardown.model.workload import FiniteModel
 
 
@@ -39,6 +41,9 @@ class KernelFacts(FiniteModel):
     """False if it was built without the sandbox (``--unsafe-build``)."""
     unchanged: bool = False
     """Whether no object differs from that of base, although the kernel has patches."""
+    script_modules: dict[str, tuple[str, ...]] = Field(default={})
+    """Of a prebuilt kernel, by the name or alias that a script asks for: the modules of its package
+    that are loaded before the script, in their order."""
 
     @property
     def for_ablation(self) -> bool:

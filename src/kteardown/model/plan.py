@@ -1,5 +1,6 @@
 """The model of a plan: every boot of a run in order, with its trials."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -8,7 +9,7 @@ from kteardown.model.experiment import Design
 from kteardown.model.point import Point
 from kteardown.model.record import LAYOUT, TWIN
 from kteardown.model.record_fields import ParamValue
-from kteardown.model.workload import StrictModel, Workload
+from kteardown.model.workload import ModuleAlias, StrictModel, Workload
 
 
 class PlannedTrial(StrictModel):
@@ -32,6 +33,12 @@ def script_of(workload: Workload) -> dict[str, str] | None:
     return {key: metric.read for key, metric in workload.metrics.items() if metric.read}
 
 
+def modules_of(workloads: Iterable[Workload]) -> tuple[str, ...]:
+    """Return the modules that scripts ask for."""
+    scripts = (workload.script for workload in workloads)
+    return tuple(dict.fromkeys(word for script in scripts if script for word in script.modules))
+
+
 class PlannedBoot(StrictModel):
     """One boot of one kernel; ``kernel`` is ``base``, one of its twins or a variant."""
 
@@ -40,8 +47,9 @@ class PlannedBoot(StrictModel):
     kernel: str
     seed: int
     trials: tuple[PlannedTrial, ...]
-    modules: tuple[str, ...] = ()
-    """Modules that a prebuilt kernel loads in this boot besides those that every boot needs."""
+    modules: tuple[ModuleAlias, ...] = ()
+    """Modules that a prebuilt kernel loads in this boot besides those that every boot needs; of a
+    script, names and aliases, which the guest loads as modprobe does."""
     machine: dict[str, int] = Field(default={})
     """The values of the machine parameters that the experiment sweeps; empty if it sweeps none."""
 

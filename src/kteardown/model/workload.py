@@ -18,6 +18,12 @@ Word = Annotated[str, Field(pattern=r"^[!-+\--<>-~]+$")]
 """A value in the plan of a guest: without blanks, commas and equals signs."""
 
 
+MODULE_ALIAS = r"[A-Za-z0-9][A-Za-z0-9_.:,()+-]{0,54}"
+"""A name or an alias of a module. The kernel asks for at most 55 characters (MODULE_NAME_LEN)."""
+ModuleAlias = Annotated[str, Field(pattern=f"^{MODULE_ALIAS}$")]
+MOST_ALIASES = 100
+"""That a script may ask for."""
+
 _OF_THE_KERNEL = re.compile(r"\s*(?:last\s+)?(?:mark |delta |/.*/\.\./)", re.DOTALL)
 _WHOLE_SCRIPT = "whole_ns"
 
@@ -144,6 +150,9 @@ class Script(StrictModel):
     """Ways to end besides ``exit 0`` that leave the trial valid."""
     limit_s: float = Field(default=600, gt=0, le=86400)
     """Seconds of the guest after which the script is killed, and the trial failed."""
+    modules: tuple[ModuleAlias, ...] = Field(default=(), max_length=MOST_ALIASES)
+    """Of a prebuilt kernel: the names and aliases of modules of its package that are loaded before
+    the script. A rehearsal finds them."""
 
 
 class About(StrictModel):

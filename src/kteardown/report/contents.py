@@ -4,7 +4,8 @@ The text and Markdown formats only lay them out.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from kteardown.analysis.timing import NO_LIMIT
@@ -182,8 +183,21 @@ def kernels_table(result: Result) -> Table:
     columns = ("kernel", "release", "source", "config", "image")
     compilers = dict.fromkeys(facts.compiler for facts in result.kernels.values())
     arches = dict.fromkeys(facts.arch for facts in result.kernels.values())
-    notes = (f"{', '.join(arches)}; {'; '.join(compilers)}",) if rows else ()
+    made = [f"{', '.join(arches)}; {'; '.join(compilers)}"] if rows else []
+    notes = (*made, *_script_modules(result))
     return Table("Kernels", Block.of(columns, rows, left=columns), notes=notes)
+
+
+def _script_modules(result: Result) -> Iterator[str]:
+    """Yield which modules of prebuilt kernels were loaded before a script."""
+    kernels: dict[tuple[str, ...], list[str]] = {}
+    for name, facts in result.kernels.items():
+        modules = tuple(dict.fromkeys(chain(*facts.script_modules.values())))
+        kernels.setdefault(modules, []).append(name)
+    for modules, names in kernels.items():
+        if modules:
+            of = f" of {', '.join(names)}" if len(kernels) > 1 else ""
+            yield f"modules of its package{of}, loaded before the script: {', '.join(modules)}"
 
 
 def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:

@@ -1,6 +1,9 @@
 """What a planned boot asks of a machine."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 
 from kteardown.door import Entry
 from kteardown.model.plan import Plan, PlannedBoot
@@ -35,6 +38,44 @@ def guest_plan(boot: PlannedBoot, modules: Sequence[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class GuestModules:
+    """The modules of a guest: their files, those that the agent loads first, by their paths, and
+    the index for modprobe."""
+
+    files: tuple[Path, ...]
+    first: tuple[str, ...]
+    index: str
+
+    @classmethod
+    def of(cls, boot: PlannedBoot, kernel: Bootable) -> "GuestModules":
+        """Return those of a boot of ``kernel``.
+
+        What a script asks for is loaded by its agent, as modprobe does it: some of several drivers
+        for one alias may not load.
+        """
+        words = dict.fromkeys((*boot.modules, *kernel.offers))
+        wanted = {word: kernel.optional_modules.get(word, ()) for word in words}
+        files = tuple(dict.fromkeys((*kernel.modules, *chain(*wanted.values()))))
+        if all(trial.script is None for trial in boot.trials):
+            return cls(files, _guest_paths(files), "")
+        lines = [f"builtin {name}" for name in kernel.builtin]
+        lines += [_line("alias", word, wanted[word]) for word in boot.modules]
+        for module, aliases in kernel.offers.items():
+            lines += [_line("offer", alias, wanted[module]) for alias in aliases]
+        index = "".join(f"{line}\n" for line in lines if line)
+        return cls(files, _guest_paths(kernel.modules), index)
+
+
+def _line(kind: str, alias: str, files: Sequence[Path]) -> str:
+    """Return the line of the index about an alias; empty if it loads nothing."""
+    return " ".join([kind, alias, *(path.stem for path in files)]) if files else ""
+
+
+def _guest_paths(files: Sequence[Path]) -> tuple[str, ...]:
+    return tuple(f"/modules/{path.name}" for path in files)
+
+
 def boot_job(
     boot: PlannedBoot,
     plan: Plan,
@@ -45,13 +86,13 @@ def boot_job(
 ) -> BootJob:
     """Return the job of a boot. Its initramfs is written beside ``console``. Raises InputError,
     LabError."""
-    more = (path for name in boot.modules for path in kernel.optional_modules.get(name, ()))
-    modules = tuple(dict.fromkeys((*kernel.modules, *more)))
+    modules = GuestModules.of(boot, kernel)
     initramfs = pack(
         console.with_suffix(".cpio"),
         agent=lab.agent,
-        plan=guest_plan(boot, [f"/modules/{path.name}" for path in modules]),
-        modules=modules,
+        plan=guest_plan(boot, modules.first),
+        modules=modules.files,
+        module_index=modules.index,
         programs=lab.programs,
         archives=lab.archives,
         first=lab.first,

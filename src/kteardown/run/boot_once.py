@@ -17,13 +17,13 @@ from kteardown.kernels.guest_programs import guest_programs
 from kteardown.kernels.source import Sources
 from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.experiment import MachineSpec
-from kteardown.model.plan import PlannedBoot, PlannedTrial, script_of
+from kteardown.model.plan import PlannedBoot, PlannedTrial, modules_of, script_of
 from kteardown.model.record import BASE, BootEnd, Record, TrialEnd
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
-from kteardown.run.boot_job import SILENCE_FACTOR, guest_plan
+from kteardown.run.boot_job import SILENCE_FACTOR, GuestModules, guest_plan
 from kteardown.run.guest_records import ForgedError, GuestRecords, reports_of
 from kteardown.run.places import HERE
 from kteardown.run.setting import Bootable
@@ -227,11 +227,13 @@ def _initramfs(
     cache = cache_dir()
     sources = own_sources({workload.name: workload}, folder)
     program_names = programs_of(workload, [trial.params for trial in planned.trials])
+    modules = GuestModules.of(planned, kernel)
     return pack(
         scratch / "initramfs",
         agent=build_agent(DEFAULT_ARCH, cache=cache, reporter=reporter, own=sources, also=also),
-        plan=guest_plan(planned, [f"/modules/{path.name}" for path in kernel.modules]),
-        modules=kernel.modules,
+        plan=guest_plan(planned, modules.first),
+        modules=modules.files,
+        module_index=modules.index,
         programs=guest_programs(program_names, DEFAULT_ARCH, Sources(cache, reporter), reporter),
         archives=script_archives({workload.name: workload}, folder, place, DEFAULT_ARCH, reporter),
     )
@@ -264,7 +266,14 @@ def _planned(workload: Workload, points: Sequence[Params], seed: int) -> Planned
         )
         for n, point in enumerate(points)
     ]
-    return PlannedBoot(index=0, block=0, kernel=BASE, seed=seed, trials=tuple(trials))
+    return PlannedBoot(
+        index=0,
+        block=0,
+        kernel=BASE,
+        seed=seed,
+        trials=tuple(trials),
+        modules=modules_of([workload]),
+    )
 
 
 def _trials(

@@ -7,6 +7,7 @@ not. A kernel whose source or fragments have changed by then is refused.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -96,6 +97,11 @@ def save_built(run: RunDir, built: Built) -> None:
             **asdict(image),
             "patch_set": request.get("patch_set"),
             "unchanged": bool(request.get("patches")) and not build.changed_objects(base, image),
+            "script_modules": {
+                word: [file.stem for file in files]
+                for word, files in image.optional_modules.items()
+                if files
+            },
         }
         config = image.image.parent / "config"
         if config.is_file():
@@ -166,7 +172,10 @@ def bootable(run: RunDir) -> dict[str, Bootable]:
 def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
     image = Path(fields["image"])
     modules = tuple(map(Path, fields["modules"]))
-    for file in (image, *modules):
+    optional = {
+        word: tuple(map(Path, files)) for word, files in fields.get("optional_modules", {}).items()
+    }
+    for file in (image, *modules, *chain(*optional.values())):
         if not file.resolve().is_relative_to(cache_dir().resolve()):
             raise InputError(
                 f"{run.kernels_file}: {file}, of {name}, is not in the cache {cache_dir()}",
@@ -180,7 +189,7 @@ def _bootable(run: RunDir, name: str, fields: Mapping[str, Any]) -> Bootable:
             f"the image of {name} is damaged, or no longer in the cache: {image}",
             hint="run the experiment again, which builds the image again.",
         )
-    return Bootable(image, modules)
+    return Bootable(image, modules, optional, tuple(fields.get("builtin", ())))
 
 
 def built(run: RunDir, name: str) -> tuple[KernelRequest, KernelImage]:

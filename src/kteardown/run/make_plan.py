@@ -9,7 +9,15 @@ import random
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kteardown.model.experiment import Experiment
-from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial, blocks_of, controls, script_of
+from kteardown.model.plan import (
+    Plan,
+    PlannedBoot,
+    PlannedTrial,
+    blocks_of,
+    controls,
+    modules_of,
+    script_of,
+)
 from kteardown.model.point import points_of, size_of, sweep_points
 from kteardown.model.record import BASE, LAYOUT, Outcome, TrialStart
 from kteardown.model.workload import Workload
@@ -137,23 +145,7 @@ def _block(
     machines = experiment.machine.points()
     if wall and len(machines) > 1:
         rng.shuffle(machines)
-    design = experiment.design
-    trials: list[PlannedTrial] = []
-    for sweep in experiment.workloads:
-        todo = sweep_points(sweep, workloads[sweep.workload])
-        if sweep.shuffle:
-            rng.shuffle(todo)
-        for point in todo:
-            trials.append(
-                PlannedTrial(
-                    index=len(trials),
-                    workload=sweep.workload,
-                    params=point,
-                    warmup=design.warmup,
-                    repetitions=design.repetitions,
-                    script=script_of(workloads[sweep.workload]),
-                )
-            )
+    trials = _trials(experiment, workloads, rng)
     unscripted = [trial for trial in trials if trial.script is None]
     groups = [unscripted, *([trial] for trial in trials if trial.script is not None)]
     boots = [
@@ -171,10 +163,40 @@ def _block(
     ]
     return [
         PlannedBoot(
-            index=first + n, block=block, kernel=kernel, seed=seed, trials=together, machine=machine
+            index=first + n,
+            block=block,
+            kernel=kernel,
+            seed=seed,
+            trials=together,
+            modules=modules_of(workloads[trial.workload] for trial in together),
+            machine=machine,
         )
         for n, (kernel, machine, together) in enumerate(order)
     ]
+
+
+def _trials(
+    experiment: Experiment, workloads: Mapping[str, Workload], rng: random.Random
+) -> list[PlannedTrial]:
+    """Return the trials of every point, in the order of one block."""
+    design = experiment.design
+    trials: list[PlannedTrial] = []
+    for sweep in experiment.workloads:
+        todo = sweep_points(sweep, workloads[sweep.workload])
+        if sweep.shuffle:
+            rng.shuffle(todo)
+        for point in todo:
+            trials.append(
+                PlannedTrial(
+                    index=len(trials),
+                    workload=sweep.workload,
+                    params=point,
+                    warmup=design.warmup,
+                    repetitions=design.repetitions,
+                    script=script_of(workloads[sweep.workload]),
+                )
+            )
+    return trials
 
 
 def _sampled(

@@ -27,7 +27,7 @@ from kteardown.kernels.series import Selection, parts
 from kteardown.kernels.source import check_source
 from kteardown.kernels.source_name import is_source
 from kteardown.model.experiment import MACHINE_PARAMETERS, Design, Experiment, Quick, Sweep
-from kteardown.model.plan import controls
+from kteardown.model.plan import controls, modules_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
 from kteardown.model.workload import Workload
 from kteardown.patches import posted
@@ -135,12 +135,14 @@ def kernel_of(variant: str, base: KernelRequest) -> tuple[KernelRequest, Selecti
 def base_of(experiment: Experiment) -> KernelRequest:
     """Return the request for the base kernel of an experiment. Raises InputError."""
     check_source(experiment.source)
-    needed = located(fragments(experiment, load_workloads(experiment)), experiment.folder)
+    workloads = load_workloads(experiment)
+    needed = located(fragments(experiment, workloads), experiment.folder)
     return KernelRequest(
         BASE,
         experiment.source,
         fragments=needed,
         arch=experiment.machine.arch,
+        modules=modules_of(workloads.values()),
         compiler=experiment.compiler,
     )
 

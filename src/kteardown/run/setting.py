@@ -2,10 +2,11 @@
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
@@ -24,14 +25,24 @@ class Bootable:
     image: Path
     modules: tuple[Path, ...] = ()
     optional_modules: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
-    """By name, what to load for a module that a boot of the plan needs."""
+    """By name or alias, what to load for a module that a boot of the plan needs."""
+    builtin: tuple[str, ...] = ()
+    """The modules that are built in, as far as that is known."""
+    offers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """In a rehearsal: modules that the guest loads if the script asks, each with its aliases."""
     lines: Path | None = None
     """The folder with its line table; None: that of the image."""
 
     def placed(self, place: Callable[[Path], Path]) -> "Bootable":
         """Return the same with ``place`` of each file."""
         more = {name: tuple(map(place, files)) for name, files in self.optional_modules.items()}
-        return Bootable(place(self.image), tuple(map(place, self.modules)), more, self.lines)
+        modules = tuple(map(place, self.modules))
+        return replace(self, image=place(self.image), modules=modules, optional_modules=more)
+
+    @classmethod
+    def of(cls, image: KernelImage) -> "Bootable":
+        """Return what a kernel of the cache boots with."""
+        return cls(image.image, image.modules, image.optional_modules, image.builtin)
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ def pack(
     agent: Path,
     plan: str,
     modules: Sequence[Path] = (),
+    module_index: str = "",
     programs: Sequence[Path] = (),
     archives: Sequence[Path] = (),
     first: Path | None = None,
@@ -76,7 +77,8 @@ def pack(
     """Write the initramfs of one boot to ``target`` and return its path.
 
     ``/init`` is the agent and ``/plan`` its plan; ``/modules`` contains ``modules`` and ``/bin``
-    contains ``programs``, under their own names. ``archives`` are in the same format and follow,
+    contains ``programs``, under their own names. ``/modules/index`` is ``module_index``, unless
+    that is empty. ``archives`` are in the same format and follow,
     with files that must not be among these. With another ``first`` process, that is ``/init``, and
     the agent is ``/agent``. The kernel opens ``/dev/console`` before PID 1 can mount anything.
     Raises InputError if a file cannot be read, LabError if ``target`` cannot be written.
@@ -84,9 +86,11 @@ def pack(
     entries = [folder("dev"), character_device("dev/console", 5, 1)]
     entries += [file("init", _read(first or agent), 0o755), file("plan", plan.encode())]
     entries += [file("agent", _read(agent), 0o755)] if first else []
-    if modules:
+    if modules or module_index:
         entries.append(folder("modules"))
         entries += [file(f"modules/{module.name}", _read(module)) for module in modules]
+    if module_index:
+        entries.append(file("modules/index", module_index.encode()))
     if programs:
         entries.append(folder("bin"))
         entries += [file(f"bin/{program.name}", _read(program), 0o755) for program in programs]

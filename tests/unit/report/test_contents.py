@@ -123,6 +123,22 @@ def test_published_figures_are_shown_with_their_source(freezer_result: Result) -
     assert "posting" not in markdown.report(Material("", freezer_result, WORKLOADS))
 
 
+def test_the_modules_that_a_script_has_are_listed(freezer_result: Result) -> None:
+    def with_modules(**modules: dict[str, tuple[str, ...]]) -> str:
+        kernels = {
+            name: facts.model_copy(update={"script_modules": modules.get(name, {})})
+            for name, facts in freezer_result.kernels.items()
+        }
+        result = freezer_result.model_copy(update={"kernels": kernels})
+        return " ".join(contents.kernels_table(result).notes)
+
+    assert "modules" not in with_modules()
+    ext4 = {"fs-ext4": ("jbd2", "ext4"), "crypto": ("jbd2",), "zram": ("zram",)}
+    every = with_modules(**dict.fromkeys(freezer_result.kernels, ext4))
+    assert every.endswith("loaded before the script: jbd2, ext4, zram")
+    assert "of base, loaded before" in with_modules(base=ext4)
+
+
 def test_missing_trials_are_listed() -> None:
     experiment = freezer(zombies=(0, 3000), boots=2)
     boots = simulate(experiment)

@@ -24,6 +24,7 @@ from kteardown.run import create
 from kteardown.run.create import settle
 from kteardown.run.resolve import Resolved, resolve
 from kteardown.rundir.directory import RunDir
+from kteardown.rundir.snapshot import load_kernels
 
 PATCH = """\
 From: A
@@ -203,3 +204,22 @@ def test_a_file_in_the_way_of_the_patches_is_an_error_with_a_hint(
     with pytest.raises(LabError, match=r"series/.*: cannot be written") as refused:
         create.save_requests(run, planned(tree, f"git:{tree}"), {}, sources())
     assert refused.value.hint
+
+
+def test_the_modules_of_scripts_are_facts_of_a_kernel(tmp_path: Path) -> None:
+    run = RunDir.create(tmp_path / "runs", "x")
+    image = KernelImage(
+        name=BASE,
+        image=tmp_path / "bzImage",
+        source="debian-image:6.12",
+        series="",
+        arch="x86_64",
+        release="6",
+        compiler="gcc",
+        config_hash="c",
+        image_hash="i",
+        modules=(tmp_path / "virtio_pci.ko",),
+        optional_modules={"fs-ext4": (tmp_path / "jbd2.ko", tmp_path / "ext4.ko"), "unix": ()},
+    )
+    create.save_built(run, Built({BASE: image}, {}))
+    assert load_kernels(run)[BASE].script_modules == {"fs-ext4": ("jbd2", "ext4")}

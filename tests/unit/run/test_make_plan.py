@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from kteardown.model.experiment import Experiment, MachineSpec, Sweep
 from kteardown.model.plan import blocks_of, rests
 from kteardown.model.record import LAYOUT, TWIN
 from kteardown.run.boot_job import guest_plan
-from kteardown.run.make_plan import make_plan, with_layout_twin
-from kteardown.run.resolve import experiment_of_script
+from kteardown.run.make_plan import make_plan, plan_profile, with_layout_twin
+from kteardown.run.resolve import experiment_of_script, resolve
 from kteardown.script.describe import describe, keep
 
 
@@ -115,6 +116,24 @@ def test_a_swept_machine_boots_every_kernel_on_every_machine_in_every_block(
         # Kernels on one machine, which are compared with each other, are booted one after another.
         assert sum(a != b for a, b in pairwise(machines)) == 3
     assert (plan.cpus, plan.possible_cpus, plan.numa_nodes) == (2, 32, 2)
+
+
+def test_each_boot_of_a_script_has_the_modules_that_it_asks_for(tmp_path: Path) -> None:
+    script = tmp_path / "x.sh"
+    script.write_text("mount -t ext4 /dev/x /mnt\n")
+    described = describe(str(script), Scripted(), {})
+    assert described.workload.script
+    asks = described.workload.script.model_copy(update={"modules": ("fs-ext4", "loop")})
+    workload = described.workload.model_copy(update={"script": asks})
+    folder = keep(replace(described, workload=workload), tmp_path)
+    experiment = experiment_of_script(workload.name, "debian-image:6.12", folder)
+    plan = make_plan(experiment, {workload.name: workload}, ["debian-image:7.3"])
+    assert {boot.modules for boot in plan.boots} == {("fs-ext4", "loop")}
+    profile = plan_profile(plan, experiment, {workload.name: workload}, ["base"])
+    assert {boot.modules for boot in profile.boots} == {("fs-ext4", "loop")}
+    # The kernels are fetched with them, also when a run is resumed.
+    resolved = resolve(experiment.model_copy(update={"variants": ("debian-image:7.3",)}))
+    assert [kernel.modules for kernel in resolved.kernels] == [("fs-ext4", "loop")] * 2
 
 
 def test_each_point_of_a_script_has_guests_of_its_own(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from kteardown.kernels.source import file_hash
 from kteardown.model.experiment import Experiment
 from kteardown.run import create, named
 from kteardown.run.places import HERE, remembered_place
+from kteardown.run.setting import Bootable
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.find import RunFolder
 from kteardown.rundir.snapshot import load
@@ -193,7 +194,7 @@ def test_a_bisection_takes_up_only_a_run_that_names_what_was_typed(
     assert begun_run(run.name, typed) is not None
 
 
-@pytest.mark.parametrize("field", ["image", "modules"])
+@pytest.mark.parametrize("field", ["image", "modules", "optional_modules"])
 def test_only_kernels_and_modules_of_the_cache_are_booted(
     run: RunDir, tmp_path: Path, field: str
 ) -> None:
@@ -201,10 +202,22 @@ def test_only_kernels_and_modules_of_the_cache_are_booted(
     kernel.parent.mkdir(parents=True)
     for file in (kernel, secret):
         file.write_text("a kernel")
-    fields = {"image": str(kernel), "modules": [str(kernel)], "image_hash": file_hash(kernel)}
+    fields = {
+        "image": str(kernel),
+        "modules": [str(kernel)],
+        "optional_modules": {"fs-ext4": [str(kernel)]},
+        "builtin": ["unix"],
+        "image_hash": file_hash(kernel),
+    }
     run.kernels_file.replace(json.dumps({"base": fields}))
-    assert create.bootable(run)["base"].image == kernel
-    wrong = {"image": str(secret), "modules": [str(secret)]}
+    assert create.bootable(run)["base"] == Bootable(
+        kernel, (kernel,), {"fs-ext4": (kernel,)}, ("unix",)
+    )
+    wrong = {
+        "image": str(secret),
+        "modules": [str(secret)],
+        "optional_modules": {"fs-ext4": [str(secret)]},
+    }
     run.kernels_file.replace(json.dumps({"base": {**fields, field: wrong[field]}}))
     with pytest.raises(InputError, match="is not in the cache"):
         create.bootable(run)

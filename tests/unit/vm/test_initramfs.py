@@ -86,6 +86,18 @@ def test_pack_contains_agent_plan_modules_and_console(tmp_path: Path) -> None:
     assert paths.index("modules") < paths.index("modules/virtio_console.ko")
 
 
+def test_the_index_of_the_modules_is_beside_them(tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    agent.write_bytes(b"agent")
+    text = "builtin unix\nalias fs-ext4 jbd2 ext4\n"
+    packed = pack(Entry(tmp_path) / "i", agent=agent, plan="", module_index=text)
+    members = {e.path: e for e in read(packed.read_bytes())}
+    assert members["modules/index"].data == text.encode()
+    assert "modules" in members
+    plain = pack(Entry(tmp_path) / "j", agent=agent, plan="")
+    assert not any(e.path.startswith("modules") for e in read(plain.read_bytes()))
+
+
 def test_programs_are_executable_files_in_bin(tmp_path: Path) -> None:
     program = tmp_path / "busybox"
     program.write_bytes(b"program")
