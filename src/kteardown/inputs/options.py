@@ -22,7 +22,7 @@ from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import load_workloads
 from kteardown.model.arch import Arch
 from kteardown.model.clock import Clock
-from kteardown.model.experiment import MACHINE_PARAMETERS, UNTIL, Experiment
+from kteardown.model.experiment import MACHINE_PARAMETERS, PREBUILT, UNTIL, Experiment
 from kteardown.model.record_fields import ParamValue
 
 MOST_BOOTS = 40
@@ -189,6 +189,7 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     }
     changed = Experiment.model_validate(fields)
     _check_design(changed, overrides)
+    _check_built(changed, overrides)
     check_experiment(changed, load_workloads(changed), f"experiment {experiment.name}")
     return changed
 
@@ -323,6 +324,21 @@ def _check_design(experiment: Experiment, overrides: Overrides) -> None:
             "layout",
             hint="add --clock wall.",
         )
+
+
+def _check_built(experiment: Experiment, overrides: Overrides) -> None:
+    """Raise InputError about options of a build if no kernel is built."""
+    sources = [variant.rpartition(" on ")[2] for variant in experiment.variants]
+    kinds = [source.partition(":")[0] for source in (experiment.source, *sources)]
+    for option, value in (("config", overrides.config), ("compiler", overrides.compiler)):
+        if value and all(kind in PREBUILT for kind in kinds):
+            raise InputError(
+                f"--{option}: {experiment.source} is a finished kernel, which kteardown does not "
+                "build",
+                hint=f"leave out --{option}, or name a source that kteardown builds, such as "
+                "--source debian:6.12. Modules of the image's package are loaded when a script "
+                "asks for them.",
+            )
 
 
 def _set_params(

@@ -35,6 +35,33 @@ def test_options_change_their_fields() -> None:
     assert all(sweep.params["zombies"] == (1, 2) for sweep in experiment.workloads)
 
 
+@pytest.mark.parametrize(
+    ("asked", "option"),
+    [
+        (
+            Overrides(source="debian-image:6.12", variant=["debian-image:7.3"], config=["disk"]),
+            "config",
+        ),
+        (Overrides(source="image:x", variant=["image:y"], config=["CONFIG_XFS_FS=y"]), "config"),
+        (Overrides(source="image:x", variant=["image:y"], compiler="gcc-14"), "compiler"),
+    ],
+)
+def test_options_of_a_build_are_refused_if_no_kernel_is_built(
+    asked: Overrides, option: str
+) -> None:
+    with pytest.raises(InputError, match=f"--{option}: .* is a finished kernel") as error:
+        apply(load_experiment("freezer"), asked)
+    assert f"--{option}" in error.value.hint
+
+
+@pytest.mark.parametrize("source", ["debian:6.12", "debian-image:6.12"])
+def test_options_of_a_build_are_for_each_kernel_that_is_built(source: str) -> None:
+    asked = Overrides(source=source, variant=["freezer-skip-exited on debian:7.3"], config=["disk"])
+    assert "disk" in apply(load_experiment("freezer"), asked).config
+    other = Overrides(source="debian:6.12", variant=["debian-image:7.3"], compiler="gcc-14")
+    assert apply(load_experiment("freezer"), other).compiler == "gcc-14"
+
+
 def test_quick_has_the_values_of_the_file_and_set_overrides_them() -> None:
     freezer = load_experiment("freezer")
     quick = apply(freezer, Overrides(quick=True))
