@@ -11,17 +11,15 @@ from kteardown.errors import InputError
 from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.load import load_workload, workload_names
 from kteardown.inputs.options import Overrides, Scripted, on_clocks
-from kteardown.kernels import build
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.boot_once import check_size
 from kteardown.run.forecast import keep_rehearsal
-from kteardown.run.places import HERE
 from kteardown.run.rehearsal_notes import notes
-from kteardown.run.rehearse import chosen_metrics, rehearse, with_resolution
-from kteardown.run.resolve import base_of, experiment_for, experiment_of_script
-from kteardown.run.setting import Bootable
+from kteardown.run.rehearse import chosen_metrics, with_resolution
+from kteardown.run.resolve import experiment_for, experiment_of_script
+from kteardown.run.script_modules import rehearse_on_base
 from kteardown.script.describe import (
     Described,
     describe,
@@ -65,10 +63,7 @@ def experiments_on(
         )
     with tempfile.TemporaryDirectory(prefix="kteardown-script-") as folder:
         described, first = described_in(Path(folder), workload, source, asked, scripted, reporter)
-        base = base_of(first)
-        image = build.ensure([base], cache_dir=cache_dir(), reporter=reporter).images[base.name]
-        kernel = Bootable(image.image, image.modules)
-        rehearsed = rehearse(kernel, first, HERE, reporter)
+        described, image, rehearsed = rehearse_on_base(described, first, reporter)
         if is_described:
             count_script(image, described, first, rehearsed.sizes[0].params, reporter)
         asked_for = scripted.metric or ()

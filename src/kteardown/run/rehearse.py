@@ -40,7 +40,7 @@ _LINES = 20
 _CHARACTERS = 300
 _WORDS = shipped_table("run/rehearse")
 _MISSING = re.compile("|".join(_WORDS["missing"]))
-_NOT_IMPLEMENTED = "Function not implemented"
+NOT_IMPLEMENTED = "Function not implemented"
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,16 @@ class Rehearsed:
 
 
 def rehearse(
-    kernel: Bootable, experiment: Experiment, place: Place, reporter: Reporter
+    kernel: Bootable,
+    experiment: Experiment,
+    place: Place,
+    reporter: Reporter,
+    lacks: Callable[[Rehearsal], str] = lambda run: "",
 ) -> Rehearsed:
     """Run the only workload of ``experiment``, a script, on ``kernel`` at its two smallest sizes.
 
-    Raises GuestError if it does not run, with what to do about it, BuildError, LabError,
+    ``lacks`` is called after each of them: it may raise, or return a hint about what ``kernel``
+    lacks. Raises GuestError if it does not run, with what to do about it, BuildError, LabError,
     InputError.
     """
     name = experiment.workloads[0].workload
@@ -99,7 +104,15 @@ def rehearse(
         # A guest of its own, which ^C ends.
         machine = place.machine("", reporter, repeat=False)
         return _rehearsed_at(
-            point, seed, workload, kernel, experiment, acceleration, machine, reporter
+            point,
+            seed,
+            workload,
+            kernel,
+            experiment,
+            acceleration,
+            machine,
+            reporter,
+            lacks if seed == 1 else lambda run: "",
         )
 
     boots = [boot(point) for point in points]
@@ -129,6 +142,7 @@ def _rehearsed_at(
     acceleration: Acceleration,
     machine: Machine,
     reporter: Reporter,
+    lacks: Callable[[Rehearsal], str],
 ) -> tuple[Rehearsal, BootEnd]:
     """Run the script at one size on ``machine``. Raises as ``rehearse`` does."""
     title = f"Rehearsing {workload.name} on base {sizes_in_words([point])}"
@@ -154,8 +168,9 @@ def _rehearsed_at(
     with reporter.task(title) as task:
         (booted,) = boot_together([boot], machine, lambda done: task.update(done, progress.words()))
     run = _at(point, booted.records)
+    lacked = lacks(run)
     if run.status != "ok":
-        raise failure(workload, run)
+        raise failure(workload, run, lacked)
     return run, booted.end
 
 
@@ -176,9 +191,11 @@ def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsa
     )
 
 
-def failure(workload: Workload, run: Rehearsal) -> GuestError:
+def failure(workload: Workload, run: Rehearsal, lacked: str = "") -> GuestError:
     """Return the error for a script that failed: the reason that is known to be most certain, and
-    its end."""
+    its end.
+
+    ``lacked``: the hint about what a prebuilt kernel lacks; empty: nothing that is known."""
     name = workload.name
     lines = run.lines()
     log = run.lines("log")
@@ -208,7 +225,11 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
             f"install {program} on this host, if it is missing, and add --programs {program}; or "
             "give a whole root file system with --root."
         )
-    elif lacking := [line for line in lines if _NOT_IMPLEMENTED in line]:
+    elif lacked:
+        hint = lacked
+        if run.ended and run.ended.how in ("exit", "signal"):
+            hint += f" If the script is meant to end like this, add {_allowed(run.ended)}."
+    elif lacking := [line for line in lines if NOT_IMPLEMENTED in line]:
         words = " ".join(lacking).lower()
         symbol = next((of for call, of in _WORDS["symbols"].items() if call in words), "NAME")
         hint = (
@@ -221,11 +242,12 @@ def failure(workload: Workload, run: Rehearsal) -> GuestError:
             "memory."
         )
     elif run.ended and run.ended.how in ("exit", "signal"):
-        hint = (
-            f"correct the script; if it is meant to end like this, add --allow '{run.ended.how} "
-            f"{run.ended.code}'."
-        )
+        hint = f"correct the script; if it is meant to end like this, add {_allowed(run.ended)}."
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
+
+
+def _allowed(ended: ScriptEnd) -> str:
+    return f"--allow '{ended.how} {ended.code}'"
 
 
 def _way(run: Rehearsal) -> str:

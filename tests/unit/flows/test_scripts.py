@@ -26,7 +26,7 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "leave.sh").write_text("for i in $(seq $N); do :; done\n")
-    image = SimpleNamespace(image=Path("bzImage"), modules=())
+    image = SimpleNamespace(image=Path("bzImage"), modules=(), optional_modules={}, builtin=())
     built = SimpleNamespace(images={"base": image})
     monkeypatch.setattr("kteardown.kernels.build.ensure", lambda *_, **__: built)
 
@@ -41,7 +41,7 @@ def test_the_files_are_there_until_the_smallest_size_was_run_once_more(
 
         return Rehearsed((small, large), 12.0, both(small).seen, again)
 
-    monkeypatch.setattr("kteardown.flows.scripts.rehearse", rehearsed)
+    monkeypatch.setattr("kteardown.run.script_modules.rehearse", rehearsed)
     asked = Overrides(assignments=["N=100,200"], variant=["exit-linear"])
     (found,) = experiments_on(
         "./leave.sh", "debian:6.12", asked, Scripted(), TerminalReporter(console(), quiet=True)

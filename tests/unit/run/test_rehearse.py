@@ -143,6 +143,16 @@ def test_a_failure_has_its_most_certain_reason(
         assert error.message.count(line) == 1
 
 
+def test_what_the_kernel_lacks_comes_after_what_the_guest_lacks(tmp_path: Path) -> None:
+    workload = script(tmp_path).workload
+    failed = ran(printed("mount: unknown filesystem type 'ext4'"), code=32)
+    hint = failure(workload, failed, "use another kernel.").hint
+    assert hint.startswith("use another kernel. ") and "--allow 'exit 32'" in hint
+    assert "--config" not in hint
+    absent = ran(printed("sh: tail: not found"), code=127)
+    assert "--programs tail" in failure(workload, absent, "use another kernel.").hint
+
+
 def test_a_failure_shows_the_last_lines_only(tmp_path: Path) -> None:
     message = failure(
         script(tmp_path).workload, ran(printed(*(f"line {n}" for n in range(50))), code=1)
