@@ -10,7 +10,7 @@ import pytest
 
 from kteardown.errors import GuestError
 from kteardown.inputs.options import Scripted
-from kteardown.model.record import OutputLine
+from kteardown.model.script_records import OutputLine
 from kteardown.progress import SilentReporter
 from kteardown.run.resolve import experiment_of_script
 from kteardown.run.script_modules import rehearse_on_base

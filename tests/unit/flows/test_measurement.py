@@ -86,10 +86,10 @@ def test_the_other_sources_are_compared_with_the_first(
     assert experiment.name.startswith("measure-")
 
 
-@pytest.mark.parametrize("option", ["ablate", "layout_twin"])
-def test_options_of_a_patch_are_refused(asked: list[Overrides], option: str) -> None:
+@pytest.mark.parametrize("options", [Overrides(ablate=True), Overrides(layout_twin=True)])
+def test_options_of_a_patch_are_refused(asked: list[Overrides], options: Overrides) -> None:
     with pytest.raises(InputError, match="for a patch"):
-        measure("zombies", Overrides(**{option: True}))
+        measure("zombies", options)
     assert asked == []
 
 
