@@ -28,7 +28,7 @@ from kteardown.run.script_progress import ScriptProgress
 from kteardown.run.setting import Bootable
 from kteardown.script.describe import Described, named
 from kteardown.script.extract import metric_of, parse_reading, values
-from kteardown.script.growing import growing
+from kteardown.script.growing import SizeGrowth, growing
 from kteardown.script.presets import preset_metrics
 from kteardown.script.suggest import marks_and_printed, slug
 from kteardown.script.tap import tap_failures
@@ -100,6 +100,8 @@ def rehearse(
 
     acceleration = place.acceleration(experiment, reporter)
 
+    boots: list[tuple[Rehearsal, BootEnd]] = []
+
     def boot(point: Params, seed: int = 1) -> tuple[Rehearsal, BootEnd]:
         # A guest of its own, which ^C ends.
         machine = place.machine("", reporter, repeat=False)
@@ -113,9 +115,11 @@ def rehearse(
             machine,
             reporter,
             lacks if seed == 1 else lambda run: "",
+            boots[-1][0] if boots else None,
         )
 
-    boots = [boot(point) for point in points]
+    for point in points:
+        boots.append(boot(point))
     trials = []
     for index, (run, end) in enumerate(boots):
         trial = PlannedTrial(
@@ -143,8 +147,9 @@ def _rehearsed_at(
     machine: Machine,
     reporter: Reporter,
     lacks: Callable[[Rehearsal], str],
+    smaller: Rehearsal | None,
 ) -> tuple[Rehearsal, BootEnd]:
-    """Run the script at one size on ``machine``. Raises as ``rehearse`` does."""
+    """Run the script at one size on ``machine``, after ``smaller``. Raises as ``rehearse`` does."""
     title = f"Rehearsing {workload.name} on base {sizes_in_words([point])}"
     if seed > 1:
         title += ", with another seed"
@@ -170,7 +175,7 @@ def _rehearsed_at(
     run = _at(point, booted.records)
     lacked = lacks(run)
     if run.status != "ok":
-        raise failure(workload, run, lacked)
+        raise failure(workload, run, lacked, smaller)
     return run, booted.end
 
 
@@ -191,11 +196,15 @@ def _at(params: Mapping[str, ParamValue], records: Sequence[Record]) -> Rehearsa
     )
 
 
-def failure(workload: Workload, run: Rehearsal, lacked: str = "") -> GuestError:
+def failure(
+    workload: Workload, run: Rehearsal, lacked: str = "", smaller: Rehearsal | None = None
+) -> GuestError:
     """Return the error for a script that failed: the reason that is known to be most certain, and
     its end.
 
-    ``lacked``: the hint about what a prebuilt kernel lacks; empty: nothing that is known."""
+    ``lacked``: the hint about what a prebuilt kernel lacks; empty: nothing that is known.
+    ``smaller``: the rehearsal at a smaller size, which ended.
+    """
     name = workload.name
     lines = run.lines()
     log = run.lines("log")
@@ -210,6 +219,7 @@ def failure(workload: Workload, run: Rehearsal, lacked: str = "") -> GuestError:
     )
     missing = next((match for line in lines if (match := _MISSING.search(line))), None)
     if run.ended and run.ended.how == "limit":
+        message += _least_growth(workload, run, smaller)
         hint = (
             "choose a smaller size with --set (the script has --set N=1000 as $N and $1), or give "
             "the script more time of the guest with --limit 30m. If the script reads from its "
@@ -244,6 +254,21 @@ def failure(workload: Workload, run: Rehearsal, lacked: str = "") -> GuestError:
     elif run.ended and run.ended.how in ("exit", "signal"):
         hint = f"correct the script; if it is meant to end like this, add {_allowed(run.ended)}."
     return GuestError(f"{message}\nits last lines:{last}", hint=hint)
+
+
+def _least_growth(workload: Workload, run: Rehearsal, smaller: Rehearsal | None) -> str:
+    """Return what a size that ended and one that was killed at its limit say of the growth; empty
+    if they say nothing."""
+    assert workload.script is not None
+    law = workload.law
+    if smaller is None or "whole_ns" not in smaller.samples:
+        return ""
+    small_n, large_n = (size_of(of.params, law) for of in (smaller, run))
+    limit_ns = workload.script.limit_s * 1e9
+    growth = SizeGrowth(small_n, large_n, smaller.samples["whole_ns"], limit_ns)
+    least = growth.at_least
+    text = f"; {law}={small_n} took {readable(growth.small, 'ns')}"
+    return f"{text}: it grows {least} between {small_n} and {large_n}" if least else text
 
 
 def _allowed(ended: ScriptEnd) -> str:

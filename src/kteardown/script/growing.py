@@ -147,6 +147,18 @@ class SizeGrowth:
             return ""
         return next(name for most, name in _GROWTH_NAMES if exponent <= most)
 
+    @property
+    def at_least(self) -> str:
+        """How the figure grows if ``large`` is a lower limit: ``at least quadratically``; empty if that
+        may be slower than its objects."""
+        exponent = self.exponent or 0.0
+        powers = (
+            (3, "at least with the third power"),
+            (2, "at least quadratically"),
+            (1, "at least linearly"),
+        )
+        return next((words for power, words in powers if exponent >= power), "")
+
 
 _TREND_VALUES = 6
 _TREND_LEVEL = 0.005

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from kteardown.errors import InputError
 from kteardown.inputs.options import Scripted
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.script_records import Delta, OutputLine, ScriptEnd
-from kteardown.model.workload import Metric
+from kteardown.model.workload import Metric, Parameter, Script, Workload
 from kteardown.run.forecast import REHEARSAL, SeenBoot
 from kteardown.run.rehearse import (
     Rehearsal,
@@ -209,3 +210,27 @@ def test_the_coarsest_step_of_all_sizes_is_the_resolution() -> None:
 def test_a_failure_says_when_it_came_by_the_guests_clock(tmp_path: Path) -> None:
     message = failure(script(tmp_path).workload, ran(printed("x"), code=1)).message
     assert "exit status 1 after 35.21 ms of the guest's clock\n" in message
+
+
+@pytest.mark.parametrize(
+    ("took_s", "said"),
+    [
+        (1.2, "N=25 took 1.2 s: it grows at least with the third power between 25 and 100"),
+        (20.0, "N=25 took 20 s: it grows at least quadratically between 25 and 100"),
+        (100.0, "N=25 took 100 s: it grows at least linearly between 25 and 100"),
+        (400.0, "N=25 took 400 s\n"),
+    ],
+)
+def test_a_size_that_does_not_end_says_how_fast_it_grows_at_least(took_s: float, said: str) -> None:
+    workload = Workload(
+        name="make",
+        summary="",
+        silence_s=1,
+        law="N",
+        metrics={},
+        parameters={"N": Parameter(help="size", default=25)},
+        script=Script(file="x.sh"),
+    )
+    smaller = replace(ran((), how="exit"), params={"N": 25}, samples={"whole_ns": took_s * 1e9})
+    killed = replace(ran((), how="limit", detail="ended: killed after 600 s"), params={"N": 100})
+    assert said in failure(workload, killed, smaller=smaller).message
