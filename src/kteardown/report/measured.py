@@ -33,6 +33,8 @@ _MOST_FUNCTIONS = 3
 WAITS = 0.05
 """A smaller share of the stretch is not said."""
 _IN_USER_SPACE = "in user space"
+_PER_OBJECT = 0.01
+"""Fewer waits for one object more are none."""
 _NO_GROWTH = "No figure depends on"
 _BUSY = 0.05
 """Of a smaller share of the stretch, nothing is said of the functions that use the CPU."""
@@ -141,9 +143,11 @@ def _wait_line(profile: WaitProfile, place: WaitPlace) -> str:
     by = f", called by {_called(place.callers)}" if place.callers else ""
     share = f"{place.share:.1%}" if place.share <= 1 else f"{place.share:.1f} at once"
     each = readable(place.ns / place.count, "ns") if place.count else "0 ns"
-    often = f"{digits(place.count)} waits of {each} each"
-    if place.count_per_object is not None and profile.param:
-        often += f", {digits(place.count_per_object)} for one more {profile.param}"
+    often = (
+        f"{digits(place.count)} waits of {each} each" if place.count > 1 else f"1 wait of {each}"
+    )
+    if profile.param and (place.count_per_object or 0) >= _PER_OBJECT:
+        often += f", {digits(place.count_per_object or 0)} for one more {profile.param}"
     return (
         f"In the {readable(profile.stretch_ns, 'ns')}{_at(profile.point)}, {who} for "
         f"{readable(place.ns, 'ns')} ({share}) in {place.function}(){by}: {often}."

@@ -149,8 +149,8 @@ class SizeGrowth:
 
     @property
     def at_least(self) -> str:
-        """How the figure grows if ``large`` is a lower limit: ``at least quadratically``; empty if that
-        may be slower than its objects."""
+        """How the figure grows if ``large`` is a lower limit: ``at least quadratically``; empty if
+        that may be slower than its objects."""
         exponent = self.exponent or 0.0
         powers = (
             (3, "at least with the third power"),
