@@ -71,11 +71,11 @@ def test_a_script_that_sleeps_for_each_object(base_image: Path, tmp_path: Path) 
     sleeps = [place for place in waits["places"] if "nanosleep" in place["function"]]
     assert [place["count"] for place in sleeps] == [80]
     assert sleeps[0]["count_per_object"] == 1
-    assert sleeps[0]["is_process"] and not sleeps[0]["is_for_process"]
+    assert (sleeps[0]["is_process"], sleeps[0]["waits_for"]) == (True, "time")
     assert 0.5 < sleeps[0]["share"] <= 1
     # Its parent waits for as long, for another process.
     (parent,) = (place for place in waits["places"] if place["function"] == "do_wait")
-    assert parent["is_for_process"]
+    assert parent["waits_for"] == "process"
     assert "nanosleep" in bug
     assert "do_wait" not in bug
     assert SLEEPS.splitlines()[0] in bug

@@ -2,7 +2,8 @@
 
 The agent sends each stack in which a task gave up its CPU, with the number and the time of its
 waits. A wait has one place: the innermost function that says what it is for. Processes that wait
-for another process are apart, since the other one says more. Of kernel threads only those count
+for another process are apart, since the other one says more, and so are those that sleep because
+they want to. Of kernel threads only those count
 that are in a work item: the others wait for work.
 """
 
@@ -18,7 +19,7 @@ from kteardown.model.judged import tidy
 from kteardown.model.point import Key, key, size_of
 from kteardown.model.record import TrialStart
 from kteardown.model.script_records import Wait, WaitedStretch
-from kteardown.model.waits import WaitPlace, WaitProfile
+from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.paths import shipped_table
 from kteardown.rundir.counting import BootRecords, trials
@@ -34,6 +35,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 _SCHEDULER = _pattern("scheduler")
 _FOR_PROCESS = _pattern("for_process")
+_FOR_TIME = _pattern("for_time")
 _KERNEL_THREAD = _pattern("kernel_thread")
 _WORKS = _pattern("works")
 _ENDED = _pattern("ended")
@@ -51,7 +53,7 @@ class Place:
     function: str
     callers: tuple[str, ...]
     is_process: bool
-    is_for_process: bool
+    waits_for: WaitFor
 
 
 def place_of(stack: str) -> Place | None:
@@ -68,9 +70,13 @@ def place_of(stack: str) -> Place | None:
         len(frames) - 1,
     )
     callers = [frame for frame in inner_first[depth + 1 :] if not _ENTRY.fullmatch(frame)]
-    return Place(
-        inner_first[depth], tuple(callers), is_process, is_process and _has(frames, _FOR_PROCESS)
-    )
+    return Place(inner_first[depth], tuple(callers), is_process, _waits_for(frames, is_process))
+
+
+def _waits_for(frames: Sequence[str], is_process: bool) -> WaitFor:
+    if is_process and _has(frames, _FOR_PROCESS):
+        return "process"
+    return "time" if is_process and _has(frames, _FOR_TIME) else "kernel"
 
 
 @dataclass
@@ -165,7 +171,7 @@ def _profile(family: list[_Waits], law: str, shown: set[str]) -> WaitProfile:
                 function=place.function,
                 callers=max(time.chains, key=lambda chain: (time.chains[chain], chain)),
                 is_process=place.is_process,
-                is_for_process=place.is_for_process,
+                waits_for=place.waits_for,
                 count=_tidy(count),
                 ns=_tidy(time.ns / number),
                 share=_tidy(share),

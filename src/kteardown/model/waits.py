@@ -1,7 +1,13 @@
 """What the tasks of a script wait for."""
 
+from typing import Literal
+
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import StrictModel
+
+WaitFor = Literal["kernel", "process", "time"]
+"""What a task waits for: something in the kernel, another process, or a time that it asked
+for."""
 
 
 class WaitPlace(StrictModel):
@@ -12,13 +18,13 @@ class WaitPlace(StrictModel):
     else a kernel thread does, for a work item. ``count`` and ``ns`` are of one stretch, all tasks
     together; ``share`` is ``ns`` as a part of the stretch, above 1 if several tasks wait at once.
     ``count_per_object`` is how many more waits one more object adds; None if only one size was
-    watched. ``is_for_process``: it waits for another process, whose own waits are counted.
+    watched.
     """
 
     function: str
     callers: tuple[str, ...]
     is_process: bool
-    is_for_process: bool
+    waits_for: WaitFor
     count: float
     ns: float
     share: float

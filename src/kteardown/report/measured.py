@@ -129,9 +129,12 @@ def _at(point: Mapping[str, ParamValue]) -> str:
 def wait_lines(profile: WaitProfile) -> Iterator[str]:
     """Yield where processes wait for most of the time, and then where kernel threads do.
 
-    The wait for another process says nothing: that one waits itself, or uses the CPU.
+    The wait for another process says nothing: that one waits itself, or uses the CPU. Processes
+    that sleep because they want to are named if nothing else is.
     """
-    processes = [p for p in profile.places if p.is_process and not p.is_for_process]
+    long = [place for place in profile.places if place.is_process and place.share >= WAITS]
+    processes = [place for place in long if place.waits_for == "kernel"]
+    processes = processes or [place for place in long if place.waits_for == "time"]
     threads = [place for place in profile.places if not place.is_process]
     for place in (*processes[:_MOST_PLACES], *threads[:1]):
         if place.share >= WAITS:

@@ -37,13 +37,19 @@ SLEEP = "schedule_timeout;schedule;__schedule"
 def test_a_process_waits_in_the_innermost_function_that_says_for_what(
     stack: str, function: str, callers: tuple[str, ...]
 ) -> None:
-    assert place_of(stack) == Place(function, callers, is_process=True, is_for_process=False)
+    assert place_of(stack) == Place(function, callers, is_process=True, waits_for="kernel")
 
 
 def test_a_process_that_waits_for_another_one_is_apart() -> None:
     place = place_of(f"{CALL}__x64_sys_wait4;kernel_wait4;do_wait;schedule;__schedule")
     assert place is not None
-    assert (place.function, place.is_for_process) == ("do_wait", True)
+    assert (place.function, place.waits_for) == ("do_wait", "process")
+
+
+def test_a_process_that_sleeps_because_it_wants_to_is_apart() -> None:
+    place = place_of(f"{CALL}__x64_sys_clock_nanosleep;common_nsleep;hrtimer_nanosleep;{SLEEP}")
+    assert place is not None
+    assert (place.function, place.waits_for) == ("hrtimer_nanosleep", "time")
 
 
 def test_of_kernel_threads_only_work_items_wait() -> None:

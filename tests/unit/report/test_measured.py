@@ -7,7 +7,7 @@ import pytest
 from kteardown.model.judged import Summary
 from kteardown.model.laws import Law, LawModel
 from kteardown.model.levels import Level
-from kteardown.model.waits import WaitPlace, WaitProfile
+from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
 from kteardown.report.measured import growth_line, wait_lines
 
 
@@ -60,12 +60,14 @@ def test_a_figure_is_said_in_the_units_of_a_reporter(fitted: Law | None, text: s
     assert growth_line(LEVELS, fitted, "exit time") == text
 
 
-def place(function: str, share: float, *, process: bool = True, other: bool = False) -> WaitPlace:
+def place(
+    function: str, share: float, *, process: bool = True, waits_for: WaitFor = "kernel"
+) -> WaitPlace:
     return WaitPlace(
         function=function,
         callers=("caller",),
         is_process=process,
-        is_for_process=other,
+        waits_for=waits_for,
         count=200,
         ns=share * 7.2e9,
         share=share,
@@ -90,7 +92,8 @@ def test_waits_for_other_processes_and_short_ones_are_not_said() -> None:
     lines = [
         *wait_lines(
             profile(
-                place("do_wait", 0.99, other=True),
+                place("do_wait", 0.99, waits_for="process"),
+                place("hrtimer_nanosleep", 0.9, waits_for="time"),
                 place("synchronize_rcu", 0.66),
                 place("mutex_lock", 0.01),
                 place("flush_work", 0.2, process=False),
@@ -103,3 +106,8 @@ def test_waits_for_other_processes_and_short_ones_are_not_said() -> None:
     ]
     assert "200 waits of 23.76 ms each, 1 for one more N" in lines[0]
     assert "called by caller()" in lines[0]
+
+
+def test_a_process_that_only_sleeps_is_said_to() -> None:
+    (line,) = wait_lines(profile(place("hrtimer_nanosleep", 0.9, waits_for="time")))
+    assert "hrtimer_nanosleep()" in line

@@ -51,7 +51,8 @@ def _kernels(result: Result) -> str:
 
 def _trace(profile: WaitProfile) -> str:
     """Return the functions through which the longest waits came, as a stack trace shows them."""
-    shown = [p for p in profile.places if not p.is_for_process and p.share >= WAITS][:_PLACES]
+    long = [place for place in profile.places if place.share >= WAITS]
+    shown = [place for place in long if place.waits_for == "kernel"][:_PLACES]
     texts = []
     for place in shown:
         each = readable(place.ns / place.count, "ns") if place.count else "0 ns"

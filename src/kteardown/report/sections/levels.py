@@ -48,7 +48,8 @@ def _waits(profile: WaitProfile) -> Table:
         (
             place.function,
             " <- ".join(place.callers),
-            _who(place.is_process, place.is_for_process),
+            "process" if place.is_process else "kernel thread",
+            place.waits_for,
             digits(place.count),
             "-" if place.count_per_object is None else digits(place.count_per_object),
             readable(place.ns, "ns"),
@@ -56,7 +57,7 @@ def _waits(profile: WaitProfile) -> Table:
         )
         for place in profile.places[:_ROWS]
     ]
-    left = ("waits in", "called by", "who")
+    left = ("waits in", "called by", "who", "for")
     each = f"for one more {profile.param}" if profile.param else "for one more"
     at = f" at {point_text(profile.point)}" if profile.point else ""
     notes = [

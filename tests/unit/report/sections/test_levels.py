@@ -5,7 +5,7 @@ from __future__ import annotations
 from kteardown.model.judged import Summary
 from kteardown.model.levels import Level
 from kteardown.model.result import Result
-from kteardown.model.waits import WaitPlace, WaitProfile
+from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
 from kteardown.model.workload import Metric, Workload
 from kteardown.report.sections.levels import level_tables, wait_tables
 
@@ -28,12 +28,12 @@ def level(metric: str, n: int, ns: float) -> Level:
     )
 
 
-def place(function: str, *, is_process: bool, is_for_process: bool = False) -> WaitPlace:
+def place(function: str, *, is_process: bool, waits_for: WaitFor = "kernel") -> WaitPlace:
     return WaitPlace(
         function=function,
         callers=("caller", "outer"),
         is_process=is_process,
-        is_for_process=is_for_process,
+        waits_for=waits_for,
         count=4,
         ns=2e9,
         share=0.5,
@@ -69,7 +69,7 @@ def test_the_figures_of_a_headline_metric_have_one_unit() -> None:
 def test_waits_say_who_waits_and_what_was_lost() -> None:
     places = (
         place("synchronize_rcu", is_process=True),
-        place("do_wait", is_process=True, is_for_process=True),
+        place("do_wait", is_process=True, waits_for="process"),
         place("flush_work", is_process=False),
     )
     profile = WaitProfile(
@@ -83,10 +83,10 @@ def test_waits_say_who_waits_and_what_was_lost() -> None:
         places=places,
     )
     (table,) = wait_tables(result(waits=(profile,)))
-    assert [row[2].text for row in table.keys.rows] == [
-        "process",
-        "process, for another",
-        "kernel thread",
+    assert [(row[2].text, row[3].text) for row in table.keys.rows] == [
+        ("process", "kernel"),
+        ("process", "process"),
+        ("kernel thread", "kernel"),
     ]
     assert "caller <- outer" in table.keys.rows[0][1].text
     assert any("1,200" in note for note in table.notes)
