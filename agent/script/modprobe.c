@@ -320,8 +320,8 @@ static void make_nodes(void)
 
 int modprobe_prepare(void)
 {
-	const char *index = load_index(), *at = index;
 	struct module_line line;
+	const char *index;
 	char self[300];
 	ssize_t len;
 	int error;
@@ -343,7 +343,8 @@ int modprobe_prepare(void)
 		error = write_file(SETTING, "%s", HELPER);
 	if (error)
 		return error;
-	while (module_index_line(&at, &line)) {
+	index = load_index();
+	while (module_index_line(&index, &line)) {
 		char name[MODULE_NAME];
 
 		/* What does not load may be a driver for another processor; a script sees it. */
