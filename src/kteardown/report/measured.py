@@ -20,7 +20,7 @@ from kteardown.model.stack_profile import Profile
 from kteardown.model.waits import WaitPlace, WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import parameter, point_text
-from kteardown.script.units import digits, readable, readable_together
+from kteardown.script.units import digits, readable
 
 _LAW_NAMES: Mapping[str, str] = {
     "nlogn": "a little faster than linear (n log n)",
@@ -95,8 +95,7 @@ def growth_line(levels: Sequence[Level], law: Law | None, name: str) -> str:
     if law is None or law.per_unit is None:
         return f"{subject}: {value}."
     if law.model == "unknown":
-        texts = readable_together([level.summary.median for level in levels], unit)
-        sizes = [f"{text}{_at(of.point)}" for text, of in zip(texts, levels, strict=True)]
+        sizes = [f"{readable(of.summary.median, unit)}{_at(of.point)}" for of in levels]
         return f"{subject}: {', '.join(sizes)}; no law fits these."
     if law.model == "constant":
         low = min(level.summary.median for level in levels)
