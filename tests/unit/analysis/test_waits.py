@@ -28,6 +28,11 @@ SLEEP = "schedule_timeout;schedule;__schedule"
             ("path_openat",),
         ),
         (
+            f"{CALL}ksys_write;wbt_wait;rq_qos_wait;io_schedule;schedule;__schedule",
+            "rq_qos_wait",
+            ("wbt_wait", "ksys_write"),
+        ),
+        (
             f"{CALL}__do_sys_vfork;kernel_clone;mutex_lock.isra.0;__mutex_lock.constprop.0;{SLEEP}",
             "mutex_lock",
             ("kernel_clone",),
