@@ -120,6 +120,21 @@ def rehearse(
 
     for point in points:
         boots.append(boot(point))
+    seconds = sum(end.duration_s for _, end in boots)
+    memory_mb = experiment.machine.memory_mb or workload.memory_mb
+    seen = _seen(name, boots, acceleration, memory_mb)
+    return Rehearsed(
+        tuple(run for run, _ in boots), seconds, seen, lambda: boot(points[0], seed=2)[0]
+    )
+
+
+def _seen(
+    name: str,
+    boots: Sequence[tuple[Rehearsal, BootEnd]],
+    acceleration: Acceleration,
+    memory_mb: int,
+) -> SeenBoot:
+    """Return what a forecast uses: the time of each size, and of a boot besides its trials."""
     trials = []
     for index, (run, end) in enumerate(boots):
         trial = PlannedTrial(
@@ -127,14 +142,9 @@ def rehearse(
         )
         trials.append((trial, run.ended_s - (end.first_record_s or 0)))
     seconds = sum(end.duration_s for _, end in boots)
-    # For the forecast, how long a boot takes besides its trials.
     overhead_s = (seconds - sum(trial_s for _, trial_s in trials)) / len(boots)
-    memory_mb = experiment.machine.memory_mb or workload.memory_mb
     peak_kb = boots[-1][1].peak_rss_kb
-    seen = SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
-    return Rehearsed(
-        tuple(run for run, _ in boots), seconds, seen, lambda: boot(points[0], seed=2)[0]
-    )
+    return SeenBoot(REHEARSAL, acceleration, memory_mb, overhead_s, peak_kb, tuple(trials))
 
 
 def _rehearsed_at(
