@@ -21,6 +21,7 @@ from kteardown.model.waits import WaitPlace, WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import parameter, point_text
 from kteardown.script.units import digits, readable
+from kteardown.visible import on_one_line
 
 _LAW_NAMES: Mapping[str, str] = {
     "nlogn": "a little faster than linear (n log n)",
@@ -46,11 +47,13 @@ def measured_lines(result: Result, workloads: Mapping[str, Workload]) -> list[st
     growth = [*_growth_lines(result, workloads)]
     # Of a script that may be wrong, what it executes says most.
     least_share = 0 if growth and growth[-1].startswith(_NO_GROWTH) else _BUSY
-    return [
+    lines = [
         *growth,
         *(line for profile in result.waits for line in wait_lines(profile)),
         *(line for profile in result.profiles for line in _function_lines(profile, least_share)),
     ]
+    # The guest has named the functions.
+    return [on_one_line(line) for line in lines]
 
 
 def _growth_lines(result: Result, workloads: Mapping[str, Workload]) -> Iterator[str]:

@@ -8,7 +8,8 @@ from kteardown.model.judged import Summary
 from kteardown.model.laws import Law, LawModel
 from kteardown.model.levels import Level
 from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
-from kteardown.report.measured import growth_line, wait_lines
+from kteardown.report.measured import growth_line, measured_lines, wait_lines
+from unit.report.sections.test_levels import result
 
 
 def level(n: int, ns: float) -> Level:
@@ -106,6 +107,13 @@ def test_waits_for_other_processes_and_short_ones_are_not_said() -> None:
     ]
     assert "200 waits of 23.76 ms each, 1 for one more N" in lines[0]
     assert "called by caller()" in lines[0]
+
+
+def test_a_function_that_the_guest_has_named_stays_on_its_line() -> None:
+    hostile = place("a\x1b[2J\nexit: 1 ns", 0.9)
+    (line,) = measured_lines(result(waits=(profile(hostile),)), {})
+    assert "\n" not in line
+    assert "\x1b" not in line
 
 
 def test_a_process_that_only_sleeps_is_said_to() -> None:
