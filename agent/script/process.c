@@ -135,7 +135,7 @@ static void wait_for_script(struct process *p, struct trial *trial, const struct
 		wait_for(p, false, then_ns, t, o);
 		if (p->ended || then_ns == limit_ns)
 			return;
-		/* Before a ring is full. What goes wrong is lost, and waits_report() counts it. */
+		/* Before a ring is full. */
 		waits_read();
 		wl_alive(trial, "%lld s of %lld s; its last line: %.300s",
 			 (long long)(then_ns - p->start_ns) / 1000000000,

@@ -232,7 +232,8 @@ static int watch_waits(struct trial *t)
 
 	if (error)
 		wl_fail(t,
-			"cannot watch what tasks wait for: %s; it needs PERF_EVENTS and KALLSYMS",
+			"cannot watch what tasks wait for: %s; it needs Linux 6.0 or later with "
+			"PERF_EVENTS and KALLSYMS",
 			strerror(-error));
 	return error;
 }

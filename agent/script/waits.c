@@ -60,6 +60,7 @@ static struct open_waits waiting;
 static struct stacks stacks;
 static struct symbols symbols;
 static int64_t from_ns, to_ns, nr_waits;
+static int read_error; /* the first one, which waits_report() returns */
 
 static int open_event(int cpu)
 {
@@ -121,6 +122,7 @@ void waits_start(void)
 
 	from_ns = now_ns();
 	nr_waits = 0;
+	read_error = 0;
 	for (i = 0; i < nr_cpus; i++)
 		ioctl(cpus[i].fd, PERF_EVENT_IOC_ENABLE, 0);
 }
@@ -169,7 +171,9 @@ static void keep_chain(struct watched_cpu *c, const struct raw_sample *sample)
 
 static int add(const struct open_wait *w, int64_t until_ns)
 {
-	struct cpu_sample sample = {.ns = until_ns - w->from_ns, .nr = w->nr};
+	/* One that began while the events were disabled has no time. */
+	int64_t ns = until_ns > w->from_ns ? until_ns - w->from_ns : 0;
+	struct cpu_sample sample = {.ns = ns, .nr = w->nr};
 
 	memcpy(sample.chain, w->chain, w->nr * sizeof(*w->chain));
 	nr_waits++;
@@ -212,23 +216,35 @@ static int use_oldest(struct watched_cpu *c)
 	return 0;
 }
 
-int waits_read(void)
+/*
+ * The CPU with the oldest record until then_ns; NULL if there is none. What comes later waits: a
+ * CPU that was looked at first may have older ones by then.
+ */
+static struct watched_cpu *find_oldest(int64_t then_ns)
 {
-	struct watched_cpu *oldest;
-	int error = 0, i;
+	struct watched_cpu *oldest = NULL;
+	int i;
 
-	do {
-		oldest = NULL;
-		for (i = 0; !error && i < nr_cpus; i++) {
-			error = fetch(&cpus[i]);
-			if (cpus[i].next.header.size &&
-			    (!oldest || time_of(&cpus[i].next) < time_of(&oldest->next)))
-				oldest = &cpus[i];
-		}
-		if (!error && oldest)
-			error = use_oldest(oldest);
-	} while (!error && oldest);
-	return error;
+	for (i = 0; !read_error && i < nr_cpus; i++) {
+		read_error = fetch(&cpus[i]);
+		if (cpus[i].next.header.size && time_of(&cpus[i].next) <= then_ns &&
+		    (!oldest || time_of(&cpus[i].next) < time_of(&oldest->next)))
+			oldest = &cpus[i];
+	}
+	return read_error ? NULL : oldest;
+}
+
+static void read_until(int64_t then_ns)
+{
+	struct watched_cpu *c;
+
+	while ((c = find_oldest(then_ns)))
+		read_error = use_oldest(c);
+}
+
+void waits_read(void)
+{
+	read_until(now_ns());
 }
 
 void waits_stop(void)
@@ -273,10 +289,12 @@ static void send(void *to, const char *text, int64_t count, int64_t ns)
 int waits_report(int trial, int repetition)
 {
 	struct place place = {trial, repetition};
-	int error = waits_read();
 	struct line l;
+	int error;
 	size_t i;
 
+	read_until(INT64_MAX);
+	error = read_error;
 	for (i = 0; !error && i < waiting.room; i++)
 		if (waiting.all[i].tid && waiting.all[i].nr)
 			error = add(&waiting.all[i], to_ns);

@@ -32,8 +32,8 @@ void open_waits_free(struct open_waits *o);
 /* Opens the events on all online CPUs; they do not count yet. 0 or -errno. */
 int waits_open(void);
 void waits_start(void);
-/* Reads what has come since. Often enough, no ring becomes full. 0 or -errno. */
-int waits_read(void);
+/* Reads what has come since. Often enough, no ring becomes full. */
+void waits_read(void);
 /* The last waits end here, whatever becomes of them. */
 void waits_stop(void);
 /* Writes the records of this repetition. 0 or -errno. */

@@ -179,7 +179,7 @@ def test_every_format_says_it(
         text = " ".join(TEXTS[form](material).split())
         said = (
             TEXT
-            if form in ("markdown", "json", "html", "cover", "comment", "junit")
+            if form in ("markdown", "json", "html", "cover", "comment", "junit", "bugreport")
             else "not in the kernel"
         )
         assert said in text, form

@@ -261,15 +261,14 @@ def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
     # Counted before they are read: a run may grow meanwhile.
     ended = snapshot.run.ended_boots()
     result = analyse_run(snapshot)
-    stack_profiles, stacks, profile_notes = profiles_of(snapshot)
+    sampled = snapshot.run.profile.boots()
+    stack_profiles, stacks, profile_notes = profiles_of(snapshot, sampled)
     timing = timing_of(snapshot.run, snapshot.records)
     printed = printed_notes(snapshot.boots)
     notes = (*snapshot.notes, *result.notes, *printed, *disturbance_notes(timing), *profile_notes)
     update = {
         "profiles": stack_profiles,
-        "waits": wait_profiles(
-            snapshot.run.profile.boots(), snapshot.experiment, snapshot.workloads
-        ),
+        "waits": wait_profiles(sampled, snapshot.experiment, snapshot.workloads),
         "notes": notes,
         "ended_boots": ended,
         "timing": timing,
@@ -341,15 +340,14 @@ def next_look(design: Design, result: Result | None) -> int:
 
 
 def profiles_of(
-    snapshot: Snapshot,
+    snapshot: Snapshot, boots: Sequence[BootRecords]
 ) -> tuple[tuple[Profile, ...], Mapping[str, str], tuple[str, ...]]:
     """Return the profiles of a run, their folded stacks by file name, and problems; empty if it has
-    none.
+    none. ``boots``: those that were sampled.
 
     A file of stacks is called ``KERNEL-WORKLOAD-PARAMETER=VALUE.folded``, with the parameters that
     the experiment sets. Raises InputError.
     """
-    boots = snapshot.run.profile.boots()
     experiment = snapshot.experiment
     workloads = snapshot.workloads
     kernels = list(dict.fromkeys((BASE, *(boot.start.kernel for boot in boots))))

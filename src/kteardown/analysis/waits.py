@@ -27,19 +27,13 @@ from kteardown.rundir.counting import BootRecords, trials
 _CALLERS = 3
 _LEAST_SHARE = 0.001
 _TABLE = shipped_table("analysis/waits")
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile("|".join(_TABLE[name]))
-
-
-_SCHEDULER = _pattern("scheduler")
-_FOR_PROCESS = _pattern("for_process")
-_FOR_TIME = _pattern("for_time")
-_KERNEL_THREAD = _pattern("kernel_thread")
-_WORKS = _pattern("works")
-_ENDED = _pattern("ended")
-_ENTRY = _pattern("entry")
+_SCHEDULER = re.compile("|".join(_TABLE["scheduler"]))
+_FOR_PROCESS = re.compile("|".join(_TABLE["for_process"]))
+_FOR_TIME = re.compile("|".join(_TABLE["for_time"]))
+_KERNEL_THREAD = re.compile("|".join(_TABLE["kernel_thread"]))
+_WORKS = re.compile("|".join(_TABLE["works"]))
+_ENDED = re.compile("|".join(_TABLE["ended"]))
+_ENTRY = re.compile("|".join(_TABLE["entry"]))
 
 
 def _has(frames: Sequence[str], pattern: re.Pattern[str]) -> bool:
@@ -47,7 +41,7 @@ def _has(frames: Sequence[str], pattern: re.Pattern[str]) -> bool:
 
 
 @dataclass(frozen=True)
-class Place:
+class WaitLocation:
     """Where a task waits; ``callers`` are all of its callers, the nearest first."""
 
     function: str
@@ -56,7 +50,7 @@ class Place:
     waits_for: WaitFor
 
 
-def place_of(stack: str) -> Place | None:
+def location_of(stack: str) -> WaitLocation | None:
     """Return where a task waits; None if it has ended, or is a kernel thread that waits for
     work."""
     # A function and the part of it that the compiler has split off are one.
@@ -70,7 +64,9 @@ def place_of(stack: str) -> Place | None:
         len(frames) - 1,
     )
     callers = [frame for frame in inner_first[depth + 1 :] if not _ENTRY.fullmatch(frame)]
-    return Place(inner_first[depth], tuple(callers), is_process, _waits_for(frames, is_process))
+    return WaitLocation(
+        inner_first[depth], tuple(callers), is_process, _waits_for(frames, is_process)
+    )
 
 
 def _waits_for(frames: Sequence[str], is_process: bool) -> WaitFor:
@@ -119,11 +115,11 @@ class _PlaceTime:
     chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
-def _by_place(waits: _Waits) -> dict[Place, _PlaceTime]:
+def _by_place(waits: _Waits) -> dict[WaitLocation, _PlaceTime]:
     """Return all waits by their places, each with its nearest caller alone."""
-    places: dict[Place, _PlaceTime] = defaultdict(_PlaceTime)
+    places: dict[WaitLocation, _PlaceTime] = defaultdict(_PlaceTime)
     for stack, numbers in waits.stacks.items():
-        place = place_of(stack)
+        place = location_of(stack)
         if place is not None:
             time = places[replace(place, callers=place.callers[:1])]
             time.count += numbers["count"]

@@ -28,10 +28,11 @@ def measure(
     options.need_writable(bug_report, *execution.files.values())
     asked = Overrides.of(kernels, designed)
     experiments = measured(workload, source or (), asked, scripted, reporter)
+    # As it was when it was measured.
+    reproducer = {"name": Path(workload).name, "text": text_of(workload)}
     runner = execution.runner(reporter)
     folder = runner.start(experiments)
     material = runner.boot_rest(folder)
-    reproducer = {"name": Path(workload).name, "text": text_of(workload)}
     publication = replace(of_run(material, "measure"), details={"reproducer": reproducer})
     show = partial(text.brief, material, options.output())
     gates = partial(gate, material, execution.fail_on)

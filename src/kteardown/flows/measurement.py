@@ -1,6 +1,7 @@
 """Measure one kernel, or several, with a script and without a patch."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,16 +20,15 @@ from kteardown.script.beside import read_file
 
 DEFAULT_SOURCE = "debian-image:6.12"
 """A distribution's own kernel, of which nothing is built."""
-_SIZES = (25, 50, 100, 200, 400)
-"""Of N, if the script uses it and the user gives no values: with four, a power is told from a
-line."""
+_LARGEST = (400, 200, 100, 50)
+"""Of N, if the script uses it and the user gives no values: the first for which there is time."""
+_HALVINGS = 4
+"""Five sizes are the fewest that show a law."""
 _BUDGET_S = 100.0
 """For sizes that the user did not choose; the first figures and the profile need as much again."""
 _USES_N = re.compile(r"\$(?:N\b|\{N\b)|getenv\(\"N\"\)|environ(?:\.get\(|\[)['\"]N['\"]")
 _SEEDS = 3
 """Boots of each size: without a second kernel nothing has to be distinguished from it."""
-_FEWEST_SIZES = 3
-_FEWEST_SEEDS = 2
 
 
 def measured(
@@ -52,34 +52,36 @@ def measured(
     asked = replace(asked, variant=others, profile=True)
     chosen = _needs_sizes(workload, asked)
     if chosen:
-        sizes = f"N={','.join(map(str, _SIZES))}"
+        sizes = f"N={','.join(map(str, _sizes(_LARGEST[0])))}"
         reporter.note(f"{workload} uses N, which --set does not give: measuring {sizes}")
         asked = replace(asked, assignments=[*(asked.assignments or ()), sizes])
     experiments = experiments_on(workload, first, asked, scripted, reporter)
     alone = tuple(_alone(experiment, asked, others) for experiment in experiments)
-    if not chosen or asked.seeds or asked.until:
-        return alone
-    return tuple(_in_time(experiment, reporter) for experiment in alone)
+    return _in_time(alone, reporter) if chosen else alone
 
 
-def _in_time(experiment: Experiment, reporter: Reporter) -> Experiment:
-    """Return the experiment with the largest sizes, then boots, left out that a minute or two have
-    no time for: who wants more chooses the sizes."""
+def _sizes(largest: int) -> tuple[int, ...]:
+    return tuple(largest >> halving for halving in range(_HALVINGS, -1, -1))
+
+
+def _in_time(experiments: tuple[Experiment, ...], reporter: Reporter) -> tuple[Experiment, ...]:
+    """Return the experiments with sizes for which a minute or two are enough, the same on every
+    clock: who wants larger ones chooses them."""
+    for largest in _LARGEST:
+        sized = tuple(_with_sizes(experiment, _sizes(largest)) for experiment in experiments)
+        seconds = max(map(_forecast_s, sized))
+        if seconds <= _BUDGET_S or largest == _LARGEST[-1]:
+            return sized
+        reporter.note(f"N up to {largest} takes {duration(seconds)} (--set N=...): halving it")
+    return experiments
+
+
+def _with_sizes(experiment: Experiment, sizes: tuple[int, ...]) -> Experiment:
     (sweep,) = experiment.workloads
-    sizes = sweep.params.get("N", ())
-    seconds = _forecast_s(experiment)
-    while seconds > _BUDGET_S and len(sizes) > _FEWEST_SIZES:
-        sizes = sizes[:-1]
-        smaller = sweep.model_copy(update={"params": {**sweep.params, "N": sizes}})
-        experiment = experiment.model_copy(update={"workloads": (smaller,)})
-        reporter.note(f"N is at most {sizes[-1]}: more takes {duration(seconds)} (--set N=...)")
-        seconds = _forecast_s(experiment)
-    design = experiment.design
-    if seconds > _BUDGET_S and design.clock == "instructions" and design.seeds > _FEWEST_SEEDS:
-        design = design.model_copy(update={"seeds": _FEWEST_SEEDS})
-        experiment = experiment.model_copy(update={"design": design})
-        reporter.note(f"each size is booted {_FEWEST_SEEDS} times, to save time (--seeds)")
-    return experiment
+    params = {**sweep.params, "N": sizes}
+    return experiment.model_copy(
+        update={"workloads": (sweep.model_copy(update={"params": params}),)}
+    )
 
 
 def _forecast_s(experiment: Experiment) -> float:
@@ -90,15 +92,21 @@ def _forecast_s(experiment: Experiment) -> float:
 
 
 def text_of(workload: str) -> str:
-    """Return the text of a script or C file; empty if ``workload`` is no file of text."""
-    path = Path(workload).expanduser()
-    if not path.is_file():
-        return ""
+    """Return the text of a script or C file, also if arguments follow it; empty if ``workload`` is
+    no file of text."""
     try:
+        words = [workload, *shlex.split(workload)[:1]]
+        path = next((p for p in map(_path_of, words) if p.is_file()), None)
+        if path is None:
+            return ""
         content, _ = read_file(path)
         return content.decode()
     except (InputError, ValueError):
         return ""
+
+
+def _path_of(word: str) -> Path:
+    return Path(word).expanduser()
 
 
 def _needs_sizes(workload: str, asked: Overrides) -> bool:

@@ -143,9 +143,15 @@ class PackageModules:
         return (name,) if name in self.files else index().find(word)
 
     def content(self, name: str) -> bytes:
-        """Return a module. Raises KeyError, LabError if it is damaged."""
+        """Return a module. Raises KeyError, LabError if it is damaged, InputError if the modules
+        that were read are too large together for a guest."""
         if name not in self.contents:
             self.contents[name] = _decompress(self.files[name])
+            if sum(map(len, self.contents.values())) > _MOST_BYTES:
+                raise InputError(
+                    f"{name}: it and what it depends on have more than {_MOST_BYTES >> 20} MB",
+                    hint="name another kernel; the guest holds its modules in memory.",
+                )
         return self.contents[name]
 
     def _soft(

@@ -1,4 +1,4 @@
-"""The figures of a kernel that is compared with nothing."""
+"""The figures of base by themselves."""
 
 from kteardown.model.judged import Summary, Valued
 from kteardown.model.record_fields import ParamValue

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kteardown.judge.metrics import is_headline, metric_name
 from kteardown.model.laws import Law
 from kteardown.model.levels import Level
-from kteardown.model.point import Key, key
+from kteardown.model.point import Key, key, size_of
 from kteardown.model.record import BASE
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
@@ -27,8 +27,8 @@ _LAW_NAMES: Mapping[str, str] = {
     "nlogn": "a little faster than linear (n log n)",
     "power": "by a power",
 }
-_GROWS = 1.1
-"""The least exponent of what grows faster than its objects."""
+_FOR_A_LAW = 5
+"""With fewer sizes it is only known that a figure grows (``analysis.growth.fit``)."""
 _MOST_PLACES = 3
 _MOST_FUNCTIONS = 3
 WAITS = 0.05
@@ -49,7 +49,12 @@ def measured_lines(result: Result, workloads: Mapping[str, Workload]) -> list[st
     least_share = 0 if growth and growth[-1].startswith(_NO_GROWTH) else _BUSY
     lines = [
         *growth,
-        *(line for profile in result.waits for line in wait_lines(profile)),
+        *(
+            line
+            for profile in result.waits
+            if profile.kernel == BASE
+            for line in wait_lines(profile)
+        ),
         *(line for profile in result.profiles for line in _function_lines(profile, least_share)),
     ]
     # The guest has named the functions.
@@ -63,6 +68,9 @@ def _growth_lines(result: Result, workloads: Mapping[str, Workload]) -> Iterator
         param = workloads[level.workload].law if level.workload in workloads else ""
         rest = {name: value for name, value in level.point.items() if name != param}
         families.setdefault((level.workload, level.metric, key(rest)), []).append(level)
+    for place, family in families.items():
+        param = workloads[place[0]].law if place[0] in workloads else ""
+        family.sort(key=lambda level: size_of(level.point, param))
     shown = [
         (family, laws.get(place))
         for place, family in families.items()
@@ -70,7 +78,7 @@ def _growth_lines(result: Result, workloads: Mapping[str, Workload]) -> Iterator
     ]
     for family, law in shown:
         yield growth_line(family, law, metric_name(workloads, family[0].workload, family[0].metric))
-    yield from _without_growth([law for family, law in shown if family[0].metric != "cpu_us"])
+    yield from _without_growth([law for _, law in shown])
 
 
 def _without_growth(laws: Sequence[Law | None]) -> Iterator[str]:
@@ -96,17 +104,24 @@ def growth_line(levels: Sequence[Level], law: Law | None, name: str) -> str:
     rest = {n: v for n, v in largest.point.items() if law is None or n != law.param}
     subject = f"{name}{_at(rest) if law is not None else ''}"
     if law is None or law.per_unit is None:
-        return f"{subject}: {value}."
+        return f"{subject}: {_at_sizes(levels)}."
     if law.model == "unknown":
-        sizes = [f"{readable(of.summary.median, unit)}{_at(of.point)}" for of in levels]
-        return f"{subject}: {', '.join(sizes)}; no law fits these."
+        few = law.points < _FOR_A_LAW
+        why = f"{law.points} sizes are too few for a law" if few else "no law fits these"
+        return f"{subject}: {_at_sizes(levels)}; {why}."
     if law.model == "constant":
         low = min(level.summary.median for level in levels)
         return f"{subject}: {readable(low, unit)}, whatever {law.param} is."
     more = readable(law.per_unit, unit)
     shape = _LAW_NAMES.get(law.model, law.model)
+    if law.points < _FOR_A_LAW:
+        shape = f"on average ({law.points} sizes are too few for a law)"
     growth = f"{more} for one more {law.param}, {shape}{_exponent(law)}"
     return f"{subject}: {growth}; {value}{_further(law, unit)}."
+
+
+def _at_sizes(levels: Sequence[Level]) -> str:
+    return ", ".join(f"{readable(of.summary.median, of.unit)}{_at(of.point)}" for of in levels)
 
 
 def _exponent(law: Law) -> str:
@@ -146,17 +161,27 @@ def wait_lines(profile: WaitProfile) -> Iterator[str]:
 def _wait_line(profile: WaitProfile, place: WaitPlace) -> str:
     who = "processes wait" if place.is_process else "work items of the kernel wait"
     by = f", called by {_called(place.callers)}" if place.callers else ""
-    share = f"{place.share:.1%}" if place.share <= 1 else f"{place.share:.1f} at once"
-    each = readable(place.ns / place.count, "ns") if place.count else "0 ns"
-    often = (
-        f"{digits(place.count)} waits of {each} each" if place.count > 1 else f"1 wait of {each}"
-    )
-    if profile.param and (place.count_per_object or 0) >= _PER_OBJECT:
+    often = counted_waits(place)
+    if profile.param and (place.count_per_object or 0) >= _PER_OBJECT and not profile.lost:
         often += f", {digits(place.count_per_object or 0)} for one more {profile.param}"
+    lost = " (some switches of tasks were lost)" if profile.lost else ""
     return (
         f"In the {readable(profile.stretch_ns, 'ns')}{_at(profile.point)}, {who} for "
-        f"{readable(place.ns, 'ns')} ({share}) in {place.function}(){by}: {often}."
+        f"{readable(place.ns, 'ns')} ({share_of_time(place)}) in {place.function}(){by}: "
+        f"{often}{lost}."
     )
+
+
+def counted_waits(place: WaitPlace) -> str:
+    """Return how often tasks waited at a place, and how long: ``400 waits of 11.97 ms each``."""
+    each = readable(place.ns / place.count, "ns") if place.count else "0 ns"
+    return f"{digits(place.count)} waits of {each} each" if place.count > 1 else f"1 wait of {each}"
+
+
+def share_of_time(place: WaitPlace) -> str:
+    """Return the part of a stretch in which tasks waited at a place; of several at once, how many
+    on average."""
+    return f"{place.share:.1%}" if place.share <= 1 else f"{place.share:.1f} at once"
 
 
 def _called(callers: Sequence[str]) -> str:

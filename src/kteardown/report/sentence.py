@@ -82,7 +82,10 @@ def _of_base(results: Sequence[Result], workloads: Mapping[str, Workload]) -> li
         for text in measured_lines(result, workloads)
     ]
     if not texts:
-        return [VariantLine("inconclusive", f"{BASE}: nothing was measured")]
+        return [VariantLine("inconclusive", f"{BASE}: there is nothing to compare it with")]
+    left = sum(result.boots_left for result in results)
+    if any(result.unfinished for result in results):
+        texts.insert(0, f"So far{f', with {left} boots left' if left else ''}:")
     return [VariantLine("same", text) for text in texts]
 
 

@@ -51,7 +51,7 @@ def summary_of(path: Path, records: list[Record], outcome: str = "ok") -> Summar
         for record in (start, *records, end):
             log.append(record, boot=0, attempt=0)
     fill(run, load_experiment("freezer"), [], {}, {"command": "", "machine": {}})
-    return profiles_of(load(run))
+    return profiles_of(load(run), run.profile.boots())
 
 
 def trial(lost: int = 0, status: str = "ok") -> list[Record]:
@@ -67,7 +67,7 @@ def trial(lost: int = 0, status: str = "ok") -> list[Record]:
 def test_the_summary_of_a_run_without_a_profile_is_empty(tmp_path: Path) -> None:
     run = RunDir.create(tmp_path, "x")
     fill(run, load_experiment("freezer"), [], {}, {"command": "", "machine": {}})
-    assert profiles_of(load(run)) == ((), {}, ())
+    assert profiles_of(load(run), run.profile.boots()) == ((), {}, ())
 
 
 def test_stacks_go_to_a_file_for_each_kernel_and_point(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Overrides]:
         return on_clocks(experiment_for("zombies", source), Overrides(clock=asked.clock))
 
     monkeypatch.setattr(measurement, "experiments_on", experiments)
+    monkeypatch.setattr(measurement, "_forecast_s", lambda experiment: 1.0)
     return kept
 
 
@@ -97,3 +98,29 @@ def test_what_is_no_text_has_no_text(tmp_path: Path) -> None:
     binary = tmp_path / "program"
     binary.write_bytes(bytes(range(256)))
     assert [text_of(str(path)) for path in (binary, tmp_path, tmp_path / "none")] == ["", "", ""]
+
+
+def test_sizes_that_take_too_long_are_halved_on_every_clock(
+    tmp_path: Path, asked: list[Overrides], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {400: 900.0, 200: 300.0, 100: 90.0}
+
+    def forecast(experiment: Experiment) -> float:
+        return seconds[int(experiment.workloads[0].params["N"][-1])]
+
+    monkeypatch.setattr(measurement, "_forecast_s", forecast)
+    script = tmp_path / "x.sh"
+    script.write_text("sleep $N")
+    reporter = _Notes()
+    both = measured(str(script), (), Overrides(clock="both"), Scripted(), reporter)
+    assert [experiment.workloads[0].params["N"] for experiment in both] == 2 * [
+        (6, 12, 25, 50, 100)
+    ]
+    assert len(reporter.notes) == 3
+
+
+def test_a_script_with_arguments_has_its_text(tmp_path: Path) -> None:
+    script = tmp_path / "x.sh"
+    script.write_text("sleep $N")
+    assert text_of(f"{script} /sys/fs/cgroup") == "sleep $N"
+    assert text_of("'unclosed") == ""

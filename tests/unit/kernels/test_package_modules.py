@@ -198,3 +198,13 @@ def test_modules_without_an_end_are_not_read(
 def test_an_alias_that_is_too_long_is_left_out(tmp_path: Path) -> None:
     modules = unpacked(tmp_path, {"m.ko.xz": module("alias=" + "a*" * 600, "alias=b")})
     assert list(modules.read_index(Task()).aliases) == ["b"]
+
+
+def test_modules_that_no_guest_can_hold_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"a.ko.xz": module("depends=b"), "b.ko.xz": module("x=" + "b" * 500)}
+    assert unpacked(tmp_path, files).load_order(("a",)) == ["b", "a"]
+    monkeypatch.setattr(package_modules, "_MOST_BYTES", 530)
+    with pytest.raises(InputError, match="more than"):
+        unpacked(tmp_path, files).load_order(("a",))

@@ -19,7 +19,9 @@ def level(n: int, ns: float) -> Level:
     )
 
 
-def law(model: LawModel, per_unit: float | None, exponent: float | None = None) -> Law:
+def law(
+    model: LawModel, per_unit: float | None, exponent: float | None = None, points: int = 6
+) -> Law:
     return Law(
         workload="x",
         metric="exit_ns",
@@ -33,7 +35,7 @@ def law(model: LawModel, per_unit: float | None, exponent: float | None = None) 
         exponent=exponent,
         exponent_ci=(1.9, 2.1) if exponent else None,
         r2=None,
-        points=3,
+        points=points,
     )
 
 
@@ -54,7 +56,12 @@ LEVELS = [level(100, 3.6e9), level(1000, 36e9)]
             law("unknown", 36e6),
             "exit time: 3.6 s at N=100, 36 s at N=1,000; no law fits these.",
         ),
-        (None, "exit time: 36 s at N=1,000."),
+        (
+            law("linear", 36e6, points=4),
+            "exit time: 36 ms for one more N, on average (4 sizes are too few for a law); "
+            "36 s at N=1,000.",
+        ),
+        (None, "exit time: 3.6 s at N=100, 36 s at N=1,000."),
     ],
 )
 def test_a_figure_is_said_in_the_units_of_a_reporter(fitted: Law | None, text: str) -> None:

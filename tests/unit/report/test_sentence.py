@@ -264,7 +264,7 @@ def test_what_is_unfinished_or_of_base_alone_is_said() -> None:
             gate(Material("RUN", part, WORKLOADS), "worse")
     alone = {"kernels": {"base": result.kernels["base"]}, "comparisons": (), "metric_verdicts": ()}
     base = result.model_copy(update=alone)
-    assert lines(base, WORKLOADS) == [("inconclusive", "base: nothing was measured")]
+    assert lines(base, WORKLOADS) == [("inconclusive", "base: there is nothing to compare it with")]
     failed = base.model_copy(update={"faults": (fault_of("base", "base"),)})
     assert lines(failed, WORKLOADS)[0] == ("broken", "base is broken: panic in 1 of 2 boots.")
 

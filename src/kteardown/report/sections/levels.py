@@ -8,6 +8,7 @@ from kteardown.model.result import Result
 from kteardown.model.waits import WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import counted, parameter, point_text
+from kteardown.report.measured import share_of_time
 from kteardown.report.metrics import point_cells
 from kteardown.report.table import Block, Table
 from kteardown.script.units import digits, readable, readable_together
@@ -53,7 +54,7 @@ def _waits(profile: WaitProfile) -> Table:
             digits(place.count),
             "-" if place.count_per_object is None else digits(place.count_per_object),
             readable(place.ns, "ns"),
-            f"{place.share:.1%}",
+            share_of_time(place),
         )
         for place in profile.places[:_ROWS]
     ]
@@ -66,17 +67,11 @@ def _waits(profile: WaitProfile) -> Table:
     ]
     if profile.lost:
         notes.append(
-            f"{parameter(profile.lost)} switches of tasks did not fit into the buffer: the counts "
-            "and times are lower bounds"
+            f"{parameter(profile.lost)} switches of tasks did not fit into the buffer: waits are "
+            "missing, and others are too long; give the guest more memory"
         )
     return Table(
         f"{profile.workload}: what tasks wait for on {profile.kernel}{at}",
         Block.of((*left, "waits", each, "time", "share"), rows, left=left),
         notes=tuple(notes),
     )
-
-
-def _who(is_process: bool, is_for_process: bool) -> str:
-    if not is_process:
-        return "kernel thread"
-    return "process, for another" if is_for_process else "process"
