@@ -167,7 +167,8 @@ def brief(material: Measured, console: Console) -> None:
     def show_all(most: int) -> None:
         show_sentence(answer[:most], console)
         if len(answer) > most:
-            console.print(f"and {len(answer) - most} more variants")
+            what = "variants" if result.comparisons else "sentences"
+            console.print(f"and {len(answer) - most} more {what}")
         console.print(Text(f"{result.experiment}: {result.question}", style="bold"))
         for fault in faults[: min(most, _FAULTS)]:
             console.print(Text(fault.text, style=STYLES[fault.tone]))
