@@ -2,11 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.model.point import Key, key
-from kteardown.model.record import ProfileStretch, Stack, TrialStart
+from kteardown.model.record import ProfileStretch, Record, Stack, TrialStart
 from kteardown.rundir.counting import BootRecords, trials
 
 IDLE_TASK = "[idle task]"
@@ -61,26 +61,37 @@ class Stretches:
         return len(self.periods)
 
 
+def of_usable_trials(
+    boots: Iterable[BootRecords],
+) -> Iterator[tuple[BootRecords, tuple[str, str, Key], Record]]:
+    """Yield the records of usable trials in order, each with its boot and its kernel, workload and
+    point."""
+    for boot in boots:
+        usable = {trial.index for trial in trials(boot.records) if trial.usable}
+        running: dict[int, tuple[str, str, Key]] = {}
+        for record in boot.records:
+            if isinstance(record, TrialStart) and record.trial in usable:
+                place = (boot.start.kernel, record.workload, key(record.params))
+                running[record.trial] = place
+            elif (trial := getattr(record, "trial", None)) in running:
+                yield boot, running[trial], record
+
+
 def collect(boots: Iterable[BootRecords]) -> list[Stretches]:
     """Return the samples of usable trials, by kernel, workload and point, in order of
     occurrence."""
     result: dict[tuple[str, str, Key], Stretches] = {}
-    for boot in boots:
-        usable = {trial.index for trial in trials(boot.records) if trial.usable}
-        running: dict[int, Stretches] = {}
-        for record in boot.records:
-            if isinstance(record, TrialStart) and record.trial in usable:
-                place = (boot.start.kernel, record.workload, key(record.params))
-                running[record.trial] = result.setdefault(place, Stretches(*place))
-            elif isinstance(record, ProfileStretch) and record.trial in running:
-                running[record.trial].periods.append(record)
-                running[record.trial].boots[boot.start.block] += 1
-            elif isinstance(record, Stack) and record.trial in running:
-                stretches = running[record.trial]
-                frames = frames_of(record.stack)
-                stretches.stacks[record.stack].add(record.count, record.ns)
-                if not is_idle(frames):
-                    stretches.by_boot[boot.start.block][innermost(frames)] += record.ns
+    for boot, place, record in of_usable_trials(boots):
+        if isinstance(record, ProfileStretch):
+            stretches = result.setdefault(place, Stretches(*place))
+            stretches.periods.append(record)
+            stretches.boots[boot.start.block] += 1
+        elif isinstance(record, Stack):
+            stretches = result.setdefault(place, Stretches(*place))
+            frames = frames_of(record.stack)
+            stretches.stacks[record.stack].add(record.count, record.ns)
+            if not is_idle(frames):
+                stretches.by_boot[boot.start.block][innermost(frames)] += record.ns
     return [stretches for stretches in result.values() if stretches.count]
 
 

@@ -13,16 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from kteardown.analysis.stretches import frames_of
+from kteardown.analysis.stretches import frames_of, of_usable_trials
 from kteardown.model.experiment import Experiment
 from kteardown.model.judged import tidy
-from kteardown.model.point import Key, key, size_of
-from kteardown.model.record import TrialStart
+from kteardown.model.point import Key, size_of
 from kteardown.model.script_records import Wait, WaitedStretch
 from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.paths import shipped_table
-from kteardown.rundir.counting import BootRecords, trials
+from kteardown.rundir.counting import BootRecords
 
 _CALLERS = 3
 _LEAST_SHARE = 0.001
@@ -92,17 +91,11 @@ class _Waits:
 
 def _collect(boots: Iterable[BootRecords]) -> list[_Waits]:
     waits: dict[tuple[str, str, Key], _Waits] = {}
-    for boot in boots:
-        usable = {trial.index for trial in trials(boot.records) if trial.usable}
-        running: dict[int, _Waits] = {}
-        for record in boot.records:
-            if isinstance(record, TrialStart) and record.trial in usable:
-                where = (boot.start.kernel, record.workload, key(record.params))
-                running[record.trial] = waits.setdefault(where, _Waits(*where))
-            elif isinstance(record, WaitedStretch) and record.trial in running:
-                running[record.trial].stretches.append(record)
-            elif isinstance(record, Wait) and record.trial in running:
-                running[record.trial].add(record)
+    for _, place, record in of_usable_trials(boots):
+        if isinstance(record, WaitedStretch):
+            waits.setdefault(place, _Waits(*place)).stretches.append(record)
+        elif isinstance(record, Wait):
+            waits.setdefault(place, _Waits(*place)).add(record)
     return [at_point for at_point in waits.values() if at_point.stretches]
 
 

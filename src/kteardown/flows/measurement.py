@@ -22,8 +22,8 @@ DEFAULT_SOURCE = "debian-image:6.12"
 """A distribution's own kernel, of which nothing is built."""
 _LARGEST = (400, 200, 100, 50)
 """Of N, if the script uses it and the user gives no values: the first for which there is time."""
-_HALVINGS = 4
-"""Five sizes are the fewest that show a law."""
+_HALVINGS = 5
+"""Six sizes are the fewest that show an exponent."""
 _BUDGET_S = 100.0
 """For sizes that the user did not choose; the first figures and the profile need as much again."""
 _USES_N = re.compile(r"\$(?:N\b|\{N\b)|getenv\(\"N\"\)|environ(?:\.get\(|\[)['\"]N['\"]")
@@ -70,10 +70,11 @@ def _in_time(experiments: tuple[Experiment, ...], reporter: Reporter) -> tuple[E
     for largest in _LARGEST:
         sized = tuple(_with_sizes(experiment, _sizes(largest)) for experiment in experiments)
         seconds = max(map(_forecast_s, sized))
-        if seconds <= _BUDGET_S or largest == _LARGEST[-1]:
-            return sized
-        reporter.note(f"N up to {largest} takes {duration(seconds)} (--set N=...): halving it")
-    return experiments
+        if seconds <= _BUDGET_S:
+            break
+        if largest != _LARGEST[-1]:
+            reporter.note(f"N up to {largest} takes {duration(seconds)} (--set N=...): halving it")
+    return sized
 
 
 def _with_sizes(experiment: Experiment, sizes: tuple[int, ...]) -> Experiment:

@@ -36,7 +36,10 @@ WAITS = 0.05
 _IN_USER_SPACE = "in user space"
 _PER_OBJECT = 0.01
 """Fewer waits for one object more are none."""
-_NO_GROWTH = "No figure depends on"
+_NO_GROWTH = (
+    "No figure depends on {}: the script may not do what it is meant to do (the functions below "
+    "are what it executed most), or the kernel does it in constant time."
+)
 _BUSY = 0.05
 """Of a smaller share of the stretch, nothing is said of the functions that use the CPU."""
 
@@ -44,11 +47,16 @@ _BUSY = 0.05
 def measured_lines(result: Result, workloads: Mapping[str, Workload]) -> list[str]:
     """Return a sentence for each figure of base, then for what waits, then for what uses the
     CPU."""
-    growth = [*_growth_lines(result, workloads)]
+    shown = _shown(result, workloads)
+    param = _without_growth([law for _, law in shown])
     # Of a script that may be wrong, what it executes says most.
-    least_share = 0 if growth and growth[-1].startswith(_NO_GROWTH) else _BUSY
+    least_share = 0 if param else _BUSY
     lines = [
-        *growth,
+        *(
+            growth_line(family, law, metric_name(workloads, family[0].workload, family[0].metric))
+            for family, law in shown
+        ),
+        *([_NO_GROWTH.format(param)] if param else []),
         *(
             line
             for profile in result.waits
@@ -61,35 +69,36 @@ def measured_lines(result: Result, workloads: Mapping[str, Workload]) -> list[st
     return [on_one_line(line) for line in lines]
 
 
-def _growth_lines(result: Result, workloads: Mapping[str, Workload]) -> Iterator[str]:
+def _shown(
+    result: Result, workloads: Mapping[str, Workload]
+) -> list[tuple[list[Level], Law | None]]:
+    """Return each figure of base, with the smallest size first, and its law."""
     laws = {(law.workload, law.metric, key(law.point)): law for law in result.laws}
     families: dict[tuple[str, str, Key], list[Level]] = {}
     for level in result.levels:
-        param = workloads[level.workload].law if level.workload in workloads else ""
+        param = _param(workloads, level.workload)
         rest = {name: value for name, value in level.point.items() if name != param}
         families.setdefault((level.workload, level.metric, key(rest)), []).append(level)
-    for place, family in families.items():
-        param = workloads[place[0]].law if place[0] in workloads else ""
-        family.sort(key=lambda level: size_of(level.point, param))
-    shown = [
-        (family, laws.get(place))
-        for place, family in families.items()
-        if is_headline(workloads, place[0], place[1]) or family[0].metric == "cpu_us"
-    ]
-    for family, law in shown:
-        yield growth_line(family, law, metric_name(workloads, family[0].workload, family[0].metric))
-    yield from _without_growth([law for _, law in shown])
-
-
-def _without_growth(laws: Sequence[Law | None]) -> Iterator[str]:
-    """Yield that the script may be wrong, if no figure depends on the size."""
-    known = [law for law in laws if law is not None]
-    if known and all(law.model == "constant" for law in known):
-        yield (
-            f"{_NO_GROWTH} {known[0].param}: the script may not do what it is meant to do "
-            "(the functions below are what it executed most), or the kernel does it in constant "
-            "time."
+    return [
+        (
+            sorted(
+                family, key=lambda level: size_of(level.point, _param(workloads, level.workload))
+            ),
+            laws.get(place),
         )
+        for place, family in families.items()
+        if is_headline(workloads, place[0], place[1]) or place[1] == "cpu_us"
+    ]
+
+
+def _param(workloads: Mapping[str, Workload], workload: str) -> str:
+    return workloads[workload].law if workload in workloads else ""
+
+
+def _without_growth(laws: Sequence[Law | None]) -> str:
+    """Return the parameter on which no figure depends; empty if one does, or if no law is known."""
+    known = [law for law in laws if law is not None]
+    return known[0].param if known and all(law.model == "constant" for law in known) else ""
 
 
 def growth_line(levels: Sequence[Level], law: Law | None, name: str) -> str:

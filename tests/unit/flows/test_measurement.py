@@ -60,7 +60,7 @@ def test_a_script_that_uses_n_has_sizes(
     script = tmp_path / name
     script.write_text(text)
     experiment, notes = measure(str(script), Overrides())
-    assert asked[0].assignments == ["N=25,50,100,200,400"]
+    assert asked[0].assignments == ["N=12,25,50,100,200,400"]
     assert len(notes) == 1
     assert experiment.source == measurement.DEFAULT_SOURCE
     assert experiment.variants == ()
@@ -114,7 +114,7 @@ def test_sizes_that_take_too_long_are_halved_on_every_clock(
     reporter = _Notes()
     both = measured(str(script), (), Overrides(clock="both"), Scripted(), reporter)
     assert [experiment.workloads[0].params["N"] for experiment in both] == 2 * [
-        (6, 12, 25, 50, 100)
+        (3, 6, 12, 25, 50, 100)
     ]
     assert len(reporter.notes) == 3
 

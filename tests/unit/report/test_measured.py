@@ -8,6 +8,7 @@ from kteardown.model.judged import Summary
 from kteardown.model.laws import Law, LawModel
 from kteardown.model.levels import Level
 from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
+from kteardown.model.workload import Metric, Workload
 from kteardown.report.measured import growth_line, measured_lines, wait_lines
 from unit.report.sections.test_levels import result
 
@@ -126,3 +127,17 @@ def test_a_function_that_the_guest_has_named_stays_on_its_line() -> None:
 def test_a_process_that_only_sleeps_is_said_to() -> None:
     (line,) = wait_lines(profile(place("hrtimer_nanosleep", 0.9, waits_for="time")))
     assert "hrtimer_nanosleep()" in line
+
+
+@pytest.mark.parametrize(("model", "said"), [("constant", True), ("linear", False)])
+def test_a_script_whose_figures_do_not_depend_on_its_size_may_be_wrong(
+    model: LawModel, *, said: bool
+) -> None:
+    workload = Workload(
+        name="x", summary="", silence_s=1, law="N", metrics={"exit_ns": Metric(help="its end")}
+    )
+    # The sizes in the order of the user.
+    found = result(levels=LEVELS[::-1], laws=(law(model, 36e6),))
+    lines = measured_lines(found, {"x": workload})
+    assert ("at N=1,000" in lines[0]) != said
+    assert any("may not do what it is meant to do" in line for line in lines) == said
