@@ -77,6 +77,17 @@ struct kind {
 	void (*release)(void);
 	/* How many objects still exist after the release; checked if it is there. */
 	int64_t (*left)(void);
+
+	/*
+	 * What stays while the objects are released: stay() makes one of nr_residents in the owner,
+	 * after prepare(). A kind that has it also works with no objects, and then releases none:
+	 * what that costs is not paid for the objects. So residents may end in the same release, as
+	 * the inodes of a file system do whose unmounting is the release of its watches.
+	 */
+	const char *resident; /* what one of them is */
+	const char *residents_limit; /* as limit */
+	int64_t most_residents; /* as most */
+	void (*stay)(int64_t i);
 };
 
 /* Puts the kind into the list that the linker makes of the section "kinds". */
@@ -88,8 +99,8 @@ struct kind {
 
 /* -- what a kind may use; all of it is in owner.c -- */
 
-/* How many objects to make. */
-extern int64_t nr_objects;
+/* How many objects to make, and how many residents before them. */
+extern int64_t nr_objects, nr_residents;
 
 /* Ends the owner with a message if the call returns -1; otherwise returns its value. */
 #define MUST(call)                                                                                 \
@@ -103,8 +114,9 @@ __attribute__((noreturn)) void owner_failed(const char *call);
 
 /* Writes a text to a file in one write. 0 or -errno. */
 int put_file(const char *path, const char *text);
-/* Makes an array of as many elements as there are objects, in zeroed memory. */
+/* Makes an array of as many elements as there are objects, or of so many, in zeroed memory. */
 void *array(size_t element);
+void *array_of(int64_t number, size_t element);
 /* unshare(), for an ordinary user together with a user namespace in which it is root. */
 void new_namespaces(int flags);
 /*

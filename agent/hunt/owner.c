@@ -13,7 +13,7 @@
 #define TASKS_OF_A_USER 42213
 
 const char *const way_names[] = {"exit", "call", "oldest", "youngest", "random", NULL};
-int64_t nr_objects;
+int64_t nr_objects, nr_residents;
 
 static struct owner_report *report;
 /* Used if no shared memory can be mapped. */
@@ -88,13 +88,20 @@ int put_file(const char *path, const char *text)
 	return error;
 }
 
-void *array(size_t element)
+void *array_of(int64_t number, size_t element)
 {
-	void *memory = mmap(NULL, nr_objects * element, PROT_READ | PROT_WRITE,
+	/* None would be no mapping. */
+	size_t size = (number ? number : 1) * element;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	MUST((long)memory);
 	return memory;
+}
+
+void *array(size_t element)
+{
+	return array_of(nr_objects, element);
 }
 
 void new_namespaces(int flags)
@@ -238,6 +245,16 @@ static void release_all(const struct owner_spec *spec, const int32_t *fds, const
 			close(fds[order[i]]);
 }
 
+/* How often this process gave up the CPU, and so did the children that it has waited for. */
+static int64_t waits_so_far(void)
+{
+	struct rusage self, children;
+
+	getrusage(RUSAGE_SELF, &self);
+	getrusage(RUSAGE_CHILDREN, &children);
+	return self.ru_nvcsw + children.ru_nvcsw;
+}
+
 static void stay_on(int cpu)
 {
 	cpu_set_t set;
@@ -251,11 +268,14 @@ static void own(const struct owner_spec *spec, int from, int to)
 {
 	const struct kind *k = spec->kind;
 	int32_t *order = NULL, *fds;
-	int64_t began;
+	int64_t began, i;
 	char c;
 
 	to_parent = to;
 	nr_objects = spec->objects;
+	nr_residents = spec->residents;
+	if (spec->name)
+		prctl(PR_SET_NAME, spec->name);
 	ordinary_user = spec->user;
 	if (spec->cpu >= 0)
 		stay_on(spec->cpu);
@@ -269,18 +289,24 @@ static void own(const struct owner_spec *spec, int from, int to)
 		order = order_of(spec);
 	if (k->prepare)
 		k->prepare();
+	for (i = 0; i < nr_residents; i++)
+		k->stay(i);
 	MUST(write(to, "p", 1));
 	if (read(from, &c, 1) != 1)
 		wait_to_be_killed();
 	began = clock_ns();
 	make_all(k, fds);
 	report->made_ns = clock_ns() - began;
+	report->made_waits = waits_so_far();
 	MUST(write(to, "m", 1));
 	if (read(from, &c, 1) != 1 || spec->way == WAY_EXIT)
 		wait_to_be_killed();
+	/* Without the one in which it waited to be told. */
+	report->made_waits = waits_so_far();
 	report->start_ns = clock_ns();
 	release_all(spec, fds, order);
 	report->end_ns = clock_ns();
+	report->waits = waits_so_far() - report->made_waits;
 	if (k->left)
 		report->left = k->left();
 	MUST(write(to, "d", 1));
@@ -359,10 +385,13 @@ void owner_release(struct owner *o)
 
 bool owner_released(struct owner *o)
 {
+	struct rusage usage;
+
 	if (o->spec.way != WAY_EXIT)
 		return says(o, 'd');
-	waitpid(o->pid, NULL, 0);
+	wait4(o->pid, NULL, 0, &usage);
 	o->pid = 0;
+	o->report->waits = usage.ru_nvcsw - o->report->made_waits;
 	return true;
 }
 

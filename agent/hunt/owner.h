@@ -14,6 +14,9 @@ struct owner_report {
 	int64_t made_ns; /* how long making took */
 	int64_t start_ns, end_ns; /* of the release, unless it was by exit */
 	int64_t left;
+	/* How often it gave up the CPU until it had made its objects, and while it released them.
+	 */
+	int64_t made_waits, waits;
 	int error; /* errno of the call that failed */
 	char call[120]; /* that failed; empty: none */
 };
@@ -21,9 +24,10 @@ struct owner_report {
 struct owner_spec {
 	const struct kind *kind;
 	enum way way;
-	int64_t objects;
+	int64_t objects, residents;
 	uint64_t seed; /* of the random order */
 	bool user; /* run as an ordinary user, within the limits that it has */
+	const char *name; /* of its processes; NULL: that of the caller */
 	int cpu; /* -1: any */
 	const char *folder; /* an empty folder */
 };

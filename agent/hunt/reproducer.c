@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The main() of a program that shows one kind by itself: it makes N, 2N and 4N objects, releases
- * them, and prints how long the release took. With each doubling a linear cost doubles.
+ * them, and prints how long the release took. With each doubling a linear cost doubles. With
+ * residents, which stay until the objects are released, these double, and the objects do not.
  */
 #include "hunt/owner.h"
 
@@ -52,8 +53,11 @@ static int show(const struct owner_spec *spec)
 	took = clock_ns() - start;
 	if (spec->way != WAY_EXIT)
 		took = owner.report->end_ns - owner.report->start_ns;
-	printf("%8lld objects: made in %9.3f ms, released in %9.3f ms\n", (long long)spec->objects,
-	       owner.report->made_ns / 1e6, took / 1e6);
+	printf("%8lld objects", (long long)spec->objects);
+	if (spec->kind->stay)
+		printf(", %8lld residents", (long long)spec->residents);
+	printf(": made in %9.3f ms, released in %9.3f ms\n", owner.report->made_ns / 1e6,
+	       took / 1e6);
 	fflush(stdout);
 	owner_end(&owner);
 	return 0;
@@ -64,14 +68,17 @@ int main(int argc, char **argv)
 	char folder[] = "/tmp/reproducer-XXXXXX";
 	struct owner_spec spec = {.kind = kind_at(0), .cpu = -1, .folder = folder, .seed = 1};
 	int64_t objects = argc > 1 ? atoll(argv[1]) : 1000;
+	int64_t residents = argc > 3 ? atoll(argv[3]) : 0;
 	int i, way = 0, status = 0;
 
 	while (argc > 2 && way_names[way] && strcmp(argv[2], way_names[way]))
 		way++;
 	while (argc < 3 && !kind_has_way(spec.kind, way))
 		way++;
-	if (objects < 1 || way >= NR_WAYS || !kind_has_way(spec.kind, way)) {
-		fprintf(stderr, "usage: %s [OBJECTS [WAY]], ways:", argv[0]);
+	if (objects < 1 || way >= NR_WAYS || !kind_has_way(spec.kind, way) ||
+	    (argc > 3 && (residents < 1 || !spec.kind->stay))) {
+		fprintf(stderr, "usage: %s [OBJECTS [WAY%s]], ways:", argv[0],
+			spec.kind->stay ? " [RESIDENTS]" : "");
 		for (way = 0; way < NR_WAYS; way++)
 			if (kind_has_way(spec.kind, way))
 				fprintf(stderr, " %s", way_names[way]);
@@ -81,11 +88,12 @@ int main(int argc, char **argv)
 	spec.way = way;
 	spec.user = geteuid() != 0;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	for (i = 0; i < 3 && !status; i++, objects *= 2) {
+	for (i = 0; i < 3 && !status; i++) {
 		strcpy(folder + strlen(folder) - 6, "XXXXXX");
 		if (!mkdtemp(folder))
 			return perror(folder), 1;
-		spec.objects = objects;
+		spec.objects = residents ? objects : objects << i;
+		spec.residents = residents << i;
 		status = show(&spec);
 		/* After a failure too. */
 		kill_descendants();
