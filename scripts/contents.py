@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterable
@@ -15,6 +16,9 @@ from pathlib import Path
 
 _NOT_MEASURED = ("about", "help", "summary")
 """Keys of a workload or experiment."""
+_AGENT_FLAGS = re.compile(rb"^(?:CC|CFLAGS|LDFLAGS|guest|COMMON)\b.*(?:\n\t.*)*", re.MULTILINE)
+"""What of the agent's Makefile decides the bytes of the agent that every guest runs: which other
+agents there are, and of what, changes none of them."""
 
 
 def listed(root: Path, folders: Iterable[str]) -> list[str]:
@@ -32,6 +36,8 @@ def is_text(name: str) -> bool:
 
 def measured(name: str, content: bytes) -> bytes:
     """What of a file can change a figure."""
+    if name == "agent/Makefile":
+        return b"\n".join(_AGENT_FLAGS.findall(content))
     if name.endswith(".patch"):
         return content.partition(b"\ndiff --git ")[2] or content
     if name.endswith(".toml"):

@@ -58,7 +58,12 @@ class Hunt(Evidence):
         sources = (self.result.source, *self.result.against)
         series = {f"series/{source.partition(' on ')[0]}" for source in sources}
         kinds = {f"agent/hunt/kinds/{case.kind}.c" for case in self.result.cases}
-        paths = {*AGENT, "agent/hunt/hunt.c", "agent/hunt/lib", *kinds, *series}
+        hunt = {
+            str(file.relative_to(self.root))
+            for file in (self.root / "agent" / "hunt").glob("*.[ch]")
+            if file.stem not in ("list", "reproducer")
+        }
+        paths = {*AGENT, *hunt, "agent/hunt/lib", *kinds, *series}
         return tuple(sorted(path for path in paths if (self.root / path).exists()))
 
 
