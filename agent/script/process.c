@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../waits/waits.h"
 #include "process.h"
-#include "waits.h"
 
 #define FOLDER "/files"
 /* What a script leaves may take this long to end by itself, and this long after SIGKILL. */

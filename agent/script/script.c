@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../waits/waits.h"
 #include "core/agent.h"
 #include "directives.h"
 #include "guest.h"
@@ -23,7 +24,6 @@
 #include "process.h"
 #include "snapshot.h"
 #include "terminal.h"
-#include "waits.h"
 
 #define NAME "script"
 #define SETTLE_MS 20

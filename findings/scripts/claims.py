@@ -197,7 +197,7 @@ class Claim(Evidence):
         for word in shlex.split(self.command):
             paths |= {f"experiments/{word}.toml", word.partition("@")[0].removeprefix("./")}
             if word.startswith("postings/scripts/"):
-                paths.add("agent/script")
+                paths |= {"agent/script", "agent/waits"}
         for result in self.results.values():
             for workload in {c.workload for c in result.comparisons}:
                 paths |= {f"workloads/{workload}.toml", f"agent/workloads/{workload}"}

@@ -193,7 +193,7 @@ def own_sources(workloads: Mapping[str, Workload], own_folder: str = "") -> list
         sorted((data_dir("agent") / "stress").iterdir()) if {*workloads} & {*stress_names()} else []
     )
     scripts = {name for name, workload in workloads.items() if workload.script is not None}
-    result += [data_dir("agent") / "script"] if scripts else []
+    result += [data_dir("agent") / name for name in ("script", "waits")] if scripts else []
     for name in (name for name in workloads if name not in shipped and name not in scripts):
         files = [path for path in (folder / f"{name}.c", folder / name) if path.exists()]
         if not files:

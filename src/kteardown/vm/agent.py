@@ -30,7 +30,7 @@ _SOURCES = (
     "workloads/*.[ch]",
     "workloads/*/*.[ch]",
 )
-_HUNT_SOURCES = ("hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
+_HUNT_SOURCES = ("waits/*.[ch]", "hunt/*.[ch]", "hunt/lib/*.[ch]", "hunt/kinds/*.c")
 _MOST_BYTES = 10_000_000
 """Of a C file that is not shipped."""
 

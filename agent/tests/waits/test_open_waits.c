@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "script/waits.h"
 #include "tests/test.h"
+#include "waits/waits.h"
 
 static const uint64_t chain[] = {0xffffffff81000010, 0xffffffff81000020};
 

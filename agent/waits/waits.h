@@ -4,8 +4,8 @@
  * call chain and how long it took until it ran again. It is perf's count of context switches, for
  * all tasks, so it needs neither tracepoints nor performance counters.
  */
-#ifndef KTEARDOWN_SCRIPT_WAITS_H
-#define KTEARDOWN_SCRIPT_WAITS_H
+#ifndef KTEARDOWN_WAITS_H
+#define KTEARDOWN_WAITS_H
 
 #include "lib/sampler.h"
 #include "lib/stacks.h"
