@@ -26,6 +26,7 @@ struct taken take_until_quiet(int64_t begin, int64_t limit_ns)
 		before = now;
 	}
 	t.in_ns = now - begin;
+	t.worked_ns = worked - begin;
 	t.quiet = now - worked >= QUIET_NS;
 	return t;
 }

@@ -8,6 +8,7 @@
 /* What this CPU did for others while the caller wanted all of it. */
 struct taken {
 	int64_t ns, in_ns; /* of how long a stretch */
+	int64_t worked_ns; /* from its beginning until others last did more than a tick */
 	bool quiet; /* at the end others had left the CPU alone */
 	bool worked; /* before that they did more than the ticks of a quiet CPU */
 };

@@ -4,27 +4,23 @@
  * is no work, so it is not part of the cost; work that the kernel does later is a cost of its own.
  */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <sys/sysinfo.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hunt/bystanders.h"
 #include "hunt/deferred.h"
+#include "hunt/free_memory.h"
 #include "hunt/locks.h"
-#include "hunt/owner.h"
+#include "hunt/owners.h"
+#include "hunt/residents.h"
 #include "hunt/sizes.h"
+#include "hunt/switches.h"
 #include "hunt/sysctls.h"
+#include "hunt/work_items.h"
+#include "waits/waits.h"
 #include "workload.h"
 
-#define FOLDER "/tmp/hunt"
-#define MAX_OWNERS 64
 #define FEW_TIMERS 1000
 /* Longer than this without a record is a hang to the lab; a release that waits gives none. */
 #define LONGEST_NS 15000000000
@@ -39,13 +35,13 @@
 static const char *const users[] = {"root", "ordinary", NULL};
 /*
  * What is watched: the cost, with the release as what a profile covers; the same with the work that
- * is done later, or with the making, as what it covers; or what others notice of the release.
+ * is done later, or with the making, as what it covers; what others notice of the release; what
+ * tasks wait for during the release and the work that is done later; or how many work items it
+ * queues.
  */
-static const char *const watches[] = {"cost", "deferred", "make", "bystanders", NULL};
-enum watch { COST, DEFERRED, MAKE, BYSTANDERS };
-
-static struct owner owners[MAX_OWNERS];
-static int nr_owners;
+static const char *const watches[] = {"cost",  "deferred", "make", "bystanders",
+				      "waits", "counts",   NULL};
+enum watch { COST, DEFERRED, MAKE, BYSTANDERS, WAITS, COUNTS };
 
 /* Slabs stay after their objects, so memory is compared with the guest before its first objects. */
 static int64_t first_free_kb, most_objects;
@@ -57,8 +53,14 @@ static struct sizes sizes;
 
 static enum idle_source idle_is_from;
 
+/* Of this trial in the plan of the boot, and of its repetition; for the records of waits. */
+static int trial_number = -1, repetition;
+
 struct released {
 	int64_t elapsed_ns, idle_ns, deferred_ns, made_ns;
+	int64_t deferred_elapsed_ns; /* from the end of the release until the last deferred work */
+	struct switches before, after;
+	int64_t work_items; /* that were queued until the end of the release; -1: not known */
 	bool quiet;
 };
 
@@ -78,31 +80,6 @@ static struct taken let_others_run(int64_t begin, int64_t limit_ns)
 		return take_until_quiet(begin, limit_ns);
 	usleep(SEVERAL_CPUS_US);
 	return (struct taken){.quiet = true};
-}
-
-/* Free memory, with the pages in the lists of each CPU, which the kernel does not count as free. */
-static int64_t free_kb(void)
-{
-	FILE *f = fopen("/proc/zoneinfo", "re");
-	int64_t page_kb = sysconf(_SC_PAGESIZE) / 1024;
-	long long pages, kb = 0;
-	struct sysinfo info;
-	char line[128];
-
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, " count: %lld", &pages) == 1)
-			kb += pages * page_kb;
-	if (f)
-		fclose(f);
-	sysinfo(&info);
-	return kb + (int64_t)info.freeram * info.mem_unit / 1024;
-}
-
-static int owner_error(struct trial *t, const struct owner *o)
-{
-	if (o->report->call[0])
-		return wl_fail(t, "%.100s: %s", o->report->call, strerror(o->report->error));
-	return wl_fail(t, "the owner of the objects was killed");
 }
 
 /* Does nothing with a kernel that does not count how long locks are held. */
@@ -125,43 +102,6 @@ static void locks_end(struct trial *t, const char *invariant)
 	wl_check(t, invariant, true, "%s", text);
 }
 
-static int start_owners(struct trial *t, const struct owner_spec *spec, int count)
-{
-	char folder[64];
-	int i;
-
-	if ((mkdir(FOLDER, 0777) && errno != EEXIST) ||
-	    mount("hunt", FOLDER, "tmpfs", 0, "mode=777,nr_inodes=0"))
-		return wl_fail(t, "tmpfs on " FOLDER ": %m");
-	for (i = 0; i < count; i++) {
-		struct owner_spec one = *spec;
-
-		snprintf(folder, sizeof(folder), FOLDER "/%d", i);
-		if (mkdir(folder, 0777) || chmod(folder, 0777))
-			return wl_fail(t, "%s: %m", folder);
-		one.folder = folder;
-		one.cpu = count > 1 ? i % (int)sysconf(_SC_NPROCESSORS_ONLN) : -1;
-		nr_owners++;
-		if (!owner_start(&owners[i], &one))
-			return owner_error(t, &owners[i]);
-	}
-	return 0;
-}
-
-static int owners_make(struct trial *t)
-{
-	int64_t made = 0;
-	int i;
-
-	for (i = 0; i < nr_owners; i++) {
-		if (!owner_make(&owners[i]))
-			return owner_error(t, &owners[i]);
-		made += owners[i].spec.objects;
-		wl_alive(t, "%lld made", (long long)made);
-	}
-	return 0;
-}
-
 static int64_t idle_since(int64_t begin_ns)
 {
 	int64_t idle = begin_ns < 0 ? 0 : idle_total_ns(idle_is_from) - begin_ns;
@@ -169,65 +109,36 @@ static int64_t idle_since(int64_t begin_ns)
 	return idle > 0 ? idle : 0;
 }
 
-static int set_priority(struct trial *t, pid_t pid, int priority)
-{
-	struct sched_param param = {.sched_priority = priority};
-
-	if (sched_setscheduler(pid, priority ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER,
-			       &param))
-		return wl_fail(t, "real-time priority %d: %m", priority);
-	return 0;
-}
-
-/*
- * Real-time tasks leave no CPU time to work items and kernel threads, unless they wait for them:
- * otherwise the scheduler would decide which part of that work is deferred. The owners precede
- * this process, since an exit goes on when it has notified the parent.
- */
-static int prioritize(struct trial *t)
-{
-	int i, status = set_priority(t, 0, 1);
-
-	for (i = 0; i < nr_owners && !status; i++)
-		status = set_priority(t, owners[i].pid, 2);
-	return status;
-}
-
 static int release(struct trial *t, const struct taken *quiet, enum watch watch, struct released *r)
 {
-	bool by_exit = owners[0].spec.way == WAY_EXIT;
-	int64_t start, from, end = 0, idle = idle_begin_ns(idle_is_from);
+	int64_t start, from, end, idle = idle_begin_ns(idle_is_from);
 	struct taken later;
-	int i;
 
 	/* What others notice, they notice of a release without priority. */
-	if (watch != BYSTANDERS && prioritize(t))
+	if (watch != BYSTANDERS && owners_prioritize(t))
 		return -1;
-	if (watch != MAKE)
+	if (watch != MAKE && watch != WAITS)
 		wl_profile_begin(t);
 	if (watch == BYSTANDERS)
 		bystanders_from();
 	locks_begin();
+	r->before = switches_now();
+	if (watch == WAITS)
+		waits_start();
+	if (watch == COUNTS)
+		work_items_start();
 	start = now_ns();
-	for (i = 0; i < nr_owners; i++)
-		owner_release(&owners[i]);
-	for (i = 0; i < nr_owners; i++)
-		if (!owner_released(&owners[i]))
-			return owner_error(t, &owners[i]);
-	if (by_exit)
-		end = now_ns();
-	else
-		start = INT64_MAX;
-	for (i = 0; i < nr_owners && !by_exit; i++) {
-		const struct owner_report *o = owners[i].report;
-
-		start = o->start_ns < start ? o->start_ns : start;
-		end = o->end_ns > end ? o->end_ns : end;
-	}
+	if (owners_release(t))
+		return -1;
+	end = now_ns();
+	owners_times(&start, &end);
 	if (watch != DEFERRED)
 		wl_profile_end(t);
 	r->idle_ns = idle_since(idle);
 	r->elapsed_ns = end - start;
+	if (watch == COUNTS)
+		r->work_items = work_items_end();
+	r->after = switches_now();
 	if (watch == BYSTANDERS) {
 		sleep_ms(WATCHED_MS);
 		return 0;
@@ -236,45 +147,22 @@ static int release(struct trial *t, const struct taken *quiet, enum watch watch,
 	locks_begin();
 	/* Others run as soon as this process has no priority. */
 	from = now_ns();
-	if (set_priority(t, 0, 0))
+	if (owners_leave_priority(t))
 		return -1;
 	later = let_others_run(from, DEFERRED_LIMIT_NS);
 	wl_profile_end(t);
+	if (watch == WAITS)
+		waits_stop();
 	locks_end(t, "locks_deferred");
 	r->deferred_ns = taken_beyond(quiet, &later);
+	r->deferred_elapsed_ns = later.worked_ns;
 	r->quiet = later.quiet;
 	return 0;
-}
-
-/* Whatever the owners left: only the agent itself goes on. */
-static void clean(void)
-{
-	int i;
-
-	for (i = 0; i < nr_owners; i++)
-		owner_end(&owners[i]);
-	nr_owners = 0;
-	kill(-1, SIGKILL);
-	while (waitpid(-1, NULL, 0) > 0)
-		;
-	umount2(FOLDER, MNT_DETACH);
 }
 
 static int64_t without(int64_t elapsed_ns, int64_t idle_ns)
 {
 	return elapsed_ns > idle_ns ? elapsed_ns - idle_ns : 0;
-}
-
-/* How long the owner took to make its objects that took longest. */
-static int64_t making_ns(void)
-{
-	int64_t longest = 0;
-	int i;
-
-	for (i = 0; i < nr_owners; i++)
-		if (owners[i].report->made_ns > longest)
-			longest = owners[i].report->made_ns;
-	return longest;
 }
 
 static int make(struct trial *t, enum watch watch, struct released *r)
@@ -291,53 +179,98 @@ static int make(struct trial *t, enum watch watch, struct released *r)
 	locks_end(t, "locks_making");
 	idle = idle_since(idle);
 	/* With several CPUs, what is idle beside the owner is not waiting. */
-	r->made_ns = without(making_ns(), several_cpus() ? 0 : idle);
+	r->made_ns = without(owners_sums().longest_made_ns, several_cpus() ? 0 : idle);
 	return 0;
+}
+
+static void report_switches(struct trial *t, const struct released *r)
+{
+	wl_sample(t, "waits_count", owners_sums().waits);
+	wl_sample(t, "switches_count", r->after.switches - r->before.switches);
+	/* One CPU has no other to interrupt. */
+	if (several_cpus() && r->before.calls >= 0 && r->before.flushes >= 0) {
+		wl_sample(t, "calls_count", r->after.calls - r->before.calls);
+		wl_sample(t, "flushes_count", r->after.flushes - r->before.flushes);
+	}
 }
 
 static void report(struct trial *t, const struct released *r, int64_t held_kb, enum watch watch)
 {
-	int64_t left = 0;
-	int i;
+	int64_t left = owners_sums().left;
 
-	for (i = 0; i < nr_owners; i++)
-		left += owners[i].report->left;
 	wl_check(t, "released", left == 0, "%lld objects are left", (long long)left);
 	if (watch == BYSTANDERS)
 		return;
 	wl_sample(t, "elapsed_ns", r->elapsed_ns);
 	wl_sample(t, "idle_ns", r->idle_ns);
 	wl_sample(t, "make_ns", r->made_ns);
+	report_switches(t, r);
+	if (watch == COUNTS && r->work_items >= 0)
+		wl_sample(t, "work_items_count", r->work_items);
 	/* With several CPUs, what is idle beside the release is not waiting. */
 	if (!several_cpus()) {
 		wl_sample(t, "sync_ns", without(r->elapsed_ns, r->idle_ns));
 		wl_sample(t, "deferred_ns", r->deferred_ns);
+		wl_sample(t, "deferred_elapsed_ns", r->deferred_elapsed_ns);
 		wl_sample(t, "unsettled_count", !r->quiet);
 	}
 	if (held_kb >= 0)
 		wl_sample(t, "held_kb", held_kb);
 }
 
-static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
+static int watch_waits(struct trial *t)
 {
-	int64_t held_kb = -1, free_before_kb;
-	struct lateness late = {0};
-	struct released r = {0};
-	struct taken quiet;
+	int error = waits_open();
 
+	return error ? wl_fail(t,
+			       "cannot watch what tasks wait for: %s; it needs Linux 6.0 or later "
+			       "with PERF_EVENTS and KALLSYMS",
+			       strerror(-error))
+		     : 0;
+}
+
+static int report_waits(struct trial *t)
+{
+	int error = waits_report(trial_number, repetition);
+
+	return error ? wl_fail(t, "cannot read what tasks waited for: %s", strerror(-error)) : 0;
+}
+
+/* What the guest has beside the objects; a trial with residents says nothing about memory. */
+static int make_room(struct trial *t, const struct owner_spec *spec, enum watch watch)
+{
+	int64_t free_before_kb;
+
+	if (residents_make(t, wl_param_str(t, "stay"), spec->user))
+		return -1;
 	let_others_run(now_ns(), QUIET_LIMIT_NS);
-	free_before_kb = free_kb();
+	free_before_kb = free_memory_kb();
 	if (!first_free_kb)
 		first_free_kb = free_before_kb;
 	if (watch == BYSTANDERS && bystanders_open())
-		first_free_kb -= free_before_kb - free_kb();
-	idle_is_from = idle_source(spec->kind->timers &&
-				   spec->objects * wl_param_int(t, "owners") > FEW_TIMERS);
-	/* What a kind waits for while it prepares is no part of making. */
-	if (start_owners(t, spec, wl_param_int(t, "owners")) || make(t, watch, &r))
+		first_free_kb -= free_before_kb - free_memory_kb();
+	return watch == WAITS ? watch_waits(t) : 0;
+}
+
+static int measure(struct trial *t, const struct owner_spec *spec, enum watch watch)
+{
+	bool timers, with_residents;
+	struct lateness late = {0};
+	struct released r = {0};
+	int64_t held_kb = -1;
+	struct taken quiet;
+
+	if (make_room(t, spec, watch))
 		return -1;
-	if (spec->objects >= most_objects)
-		held_kb = first_free_kb - free_kb();
+	timers = residents_have_timers() ||
+		 (spec->kind->timers && spec->objects * wl_param_int(t, "owners") > FEW_TIMERS);
+	with_residents = spec->residents || residents_are_there();
+	idle_is_from = idle_source(timers);
+	/* What a kind waits for while it prepares is no part of making. */
+	if (owners_start(t, spec, wl_param_int(t, "owners")) || make(t, watch, &r))
+		return -1;
+	if (spec->objects >= most_objects && !with_residents)
+		held_kb = first_free_kb - free_memory_kb();
 	most_objects = spec->objects > most_objects ? spec->objects : most_objects;
 	quiet = let_others_run(now_ns(), QUIET_LIMIT_NS);
 	/* Once more if this stretch has what making left to be done. */
@@ -351,6 +284,8 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 	if (watch == BYSTANDERS)
 		bystanders_stop(&late);
 	report(t, &r, held_kb, watch);
+	if (watch == WAITS)
+		return report_waits(t);
 	if (watch == BYSTANDERS) {
 		wl_sample(t, "objects_count", spec->objects);
 		wl_sample(t, "probe_ns", late.probe_ns);
@@ -359,17 +294,21 @@ static int measure(struct trial *t, const struct owner_spec *spec, enum watch wa
 			wl_sample(t, "irqs_off_ns", late.irqs_off_ns);
 		return 0;
 	}
-	sizes_add(&sizes, spec->objects,
-		  &(struct size_cost){
-			  .cost_ns = without(r.elapsed_ns, r.idle_ns) + r.deferred_ns + r.made_ns,
-			  .elapsed_ns = r.elapsed_ns,
-			  .held_kb = held_kb > 0 ? held_kb : 0,
-		  });
+	if (!with_residents)
+		sizes_add(&sizes, spec->objects,
+			  &(struct size_cost){
+				  .cost_ns = without(r.elapsed_ns, r.idle_ns) + r.deferred_ns +
+					     r.made_ns,
+				  .elapsed_ns = r.elapsed_ns,
+				  .held_kb = held_kb > 0 ? held_kb : 0,
+			  });
 	return 0;
 }
 
 static int setup(struct trial *t)
 {
+	trial_number++;
+	repetition = -1;
 	if (wl_param_choice(t, "user", users) == 0)
 		raise_sysctls();
 	/* By default real-time tasks get 95% of each second. */
@@ -391,10 +330,12 @@ static int run(struct trial *t)
 		.longest_ns = LONGEST_NS,
 		.memory_kb = first_free_kb,
 	};
+	const char *stay = wl_param_str(t, "stay");
 	int status;
 
-	if (wl_param_int(t, "owners") > MAX_OWNERS)
-		return wl_fail(t, "there are at most %d owners", MAX_OWNERS);
+	repetition++;
+	if (wl_param_int(t, "owners") > OWNERS_MOST)
+		return wl_fail(t, "there are at most %d owners", OWNERS_MOST);
 	if (!spec.kind || !kind_has_way(spec.kind, spec.way))
 		return wl_fail(t, "there is no kind %s that is released by %s",
 			       wl_param_str(t, "kind"), way_names[spec.way]);
@@ -405,14 +346,17 @@ static int run(struct trial *t)
 		first_free_kb = most_objects = 0;
 	sizes_kind = spec.kind;
 	sizes_way = spec.way;
+	spec.residents = residents_declared(stay);
+	if (spec.residents && !spec.kind->stay)
+		return wl_fail(t, "the kind %s declares no residents", spec.kind->name);
 	/* As many as the largest point before this one that was within the budget. */
-	if (!spec.objects)
+	if (!spec.objects && !strcmp(stay, "-"))
 		spec.objects = sizes.largest.objects;
 	else if (sizes_needless(&sizes, spec.objects, &limits)) {
 		wl_sample(t, "needless_count", 1);
 		return 0;
 	}
-	if (!spec.objects)
+	if (!spec.objects && !strcmp(stay, "-"))
 		return wl_fail(t, "no point before this one was measured");
 	if (sizes_beyond(&sizes, spec.objects, &limits)) {
 		wl_sample(t, "beyond_budget_count", 1);
@@ -420,15 +364,16 @@ static int run(struct trial *t)
 	}
 	spec.seed = now_ns();
 	status = measure(t, &spec, wl_param_choice(t, "watch", watches));
+	waits_close();
 	/* A release that failed has left it. */
 	if (status)
-		set_priority(t, 0, 0);
-	clean();
+		owners_leave_priority(t);
+	owners_clean();
 	return status;
 }
 
-static const char *const params[] = {"kind", "way",   "objects", "owners",
-				     "user", "watch", "budget",	 NULL};
+static const char *const params[] = {"kind",  "way",	"objects", "owners", "user",
+				     "watch", "budget", "stay",	   NULL};
 static const struct workload hunt = {
 	.name = "hunt",
 	.summary = "make many objects of one kind and release them",

@@ -29,9 +29,12 @@ static void print_kind(const struct kind *k)
 
 	printf("{\"name\": \"%s\", \"part\": \"%s\", \"object\": \"%s\", \"shape\": \"%s\", "
 	       "\"privileged\": %s, \"limit\": \"%s\", \"needs\": \"%s\", \"call\": \"%s\", "
-	       "\"most\": %lld, \"modules\": [",
+	       "\"most\": %lld, \"resident\": \"%s\", \"residents_limit\": \"%s\", "
+	       "\"most_residents\": %lld, \"modules\": [",
 	       k->name, k->part, k->object, shapes[k->shape], k->privileged ? "true" : "false",
-	       text(k->limit), text(k->needs), text(k->call), (long long)k->most);
+	       text(k->limit), text(k->needs), text(k->call), (long long)k->most,
+	       k->stay ? text(k->resident) : "", text(k->residents_limit),
+	       (long long)k->most_residents);
 	print_words(text(k->modules));
 	printf("], \"ways\": [");
 	for (way = 0; way < NR_WAYS; way++) {

@@ -3,6 +3,7 @@
  * The main() of a program that shows one kind by itself: it makes N, 2N and 4N objects, releases
  * them, and prints how long the release took. With each doubling a linear cost doubles. With
  * residents, which stay until the objects are released, these double, and the objects do not.
+ * "hold" in place of a way makes the objects and keeps them, for another such program.
  */
 #include "hunt/owner.h"
 
@@ -63,6 +64,21 @@ static int show(const struct owner_spec *spec)
 	return 0;
 }
 
+/* Makes the objects, which then stay while another program releases its own. */
+static int hold(struct owner_spec *spec)
+{
+	struct owner owner;
+
+	spec->way = WAY_EXIT;
+	if (!owner_start(&owner, spec) || !owner_make(&owner)) {
+		fprintf(stderr, "%s: %s\n", owner.report->call, strerror(owner.report->error));
+		return 1;
+	}
+	printf("%lld objects stay until this program is killed\n", (long long)spec->objects);
+	fflush(stdout);
+	wait_to_be_killed();
+}
+
 int main(int argc, char **argv)
 {
 	char folder[] = "/tmp/reproducer-XXXXXX";
@@ -71,13 +87,19 @@ int main(int argc, char **argv)
 	int64_t residents = argc > 3 ? atoll(argv[3]) : 0;
 	int i, way = 0, status = 0;
 
+	spec.user = geteuid() != 0;
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (argc == 3 && objects > 0 && !strcmp(argv[2], "hold") && mkdtemp(folder)) {
+		spec.objects = objects;
+		return hold(&spec);
+	}
 	while (argc > 2 && way_names[way] && strcmp(argv[2], way_names[way]))
 		way++;
 	while (argc < 3 && !kind_has_way(spec.kind, way))
 		way++;
 	if (objects < 1 || way >= NR_WAYS || !kind_has_way(spec.kind, way) ||
 	    (argc > 3 && (residents < 1 || !spec.kind->stay))) {
-		fprintf(stderr, "usage: %s [OBJECTS [WAY%s]], ways:", argv[0],
+		fprintf(stderr, "usage: %s [OBJECTS [WAY%s]], ways: hold", argv[0],
 			spec.kind->stay ? " [RESIDENTS]" : "");
 		for (way = 0; way < NR_WAYS; way++)
 			if (kind_has_way(spec.kind, way))
@@ -86,8 +108,6 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	spec.way = way;
-	spec.user = geteuid() != 0;
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (i = 0; i < 3 && !status; i++) {
 		strcpy(folder + strlen(folder) - 6, "XXXXXX");
 		if (!mkdtemp(folder))

@@ -84,7 +84,9 @@ int main(int argc, char **argv)
 	test_counters();
 	test_locks();
 	test_owner();
+	test_residents();
 	test_sizes();
+	test_switches();
 	test_directives();
 	test_modprobe();
 	test_module_index();

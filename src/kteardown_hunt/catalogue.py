@@ -48,6 +48,13 @@ class Kind(StrictModel):
     """What the way ``call`` calls."""
     most: int
     """The largest number of objects that the kind itself allows; 0: any."""
+    resident: str = ""
+    """What one of the objects is that stay while the others are released; empty if the kind
+    declares none."""
+    residents_limit: str = ""
+    """What limits their number: a name in ``limits``, or empty."""
+    most_residents: int = 0
+    """As ``most``."""
     ways: tuple[Way, ...]
 
 

@@ -11,24 +11,17 @@ measured with it.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
-from typing import Any
 
-from kteardown import version
 from kteardown.kernels import build
 from kteardown.kernels.request import KernelImage
-from kteardown.kernels.source import file_hash
-from kteardown.model.arch import DEFAULT_ARCH, Arch
-from kteardown.model.plan import Plan
 from kteardown.paths import cache_dir
 from kteardown.progress import Reporter
 from kteardown.run.places import HERE
 from kteardown.run.setting import Lab
-from kteardown.rundir.completeness import measured_s
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.snapshot import load_plan
-from kteardown.vm import acceleration
 from kteardown.vm.agent import build_hunt_agent
 from kteardown_hunt.catalogue import Cost, Kind, choose_kinds, load_kinds, possible
 from kteardown_hunt.finds import (
@@ -40,8 +33,9 @@ from kteardown_hunt.finds import (
     measured,
     worth_confirming,
 )
-from kteardown_hunt.folder import HuntFolder, Request, measure_stage, requests_of
+from kteardown_hunt.folder import HuntFolder, Request, requests_of
 from kteardown_hunt.functions import growing_functions, scalings
+from kteardown_hunt.hunt import ARCH, PERIOD_NS, Hunt
 from kteardown_hunt.locks import LOCK_COSTS, held_locks, request_of
 from kteardown_hunt.plan import (
     CONFIRM_SEEDS,
@@ -63,60 +57,14 @@ from kteardown_hunt.result import (
     OwnersResult,
     Rate,
 )
+from kteardown_hunt.stay_flow import measure_stays
+from kteardown_hunt.stay_plan import chosen_residents
 from kteardown_hunt.tables import summary
+from kteardown_hunt.wait_flow import measure_broadcasts, measure_waits
 
-ARCH: Arch = DEFAULT_ARCH
-_PERIOD_NS = 49_999
 _PROFILED: dict[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
 """By cost, what the agent is to watch while it is sampled."""
 _RATE_CASES = 6
-
-
-@dataclass(frozen=True)
-class _Hunt:
-    folder: HuntFolder
-    request: Request
-    kinds: tuple[Kind, ...]
-    kernels: Mapping[str, KernelImage]
-    lab: Lab
-    options: Options
-    reporter: Reporter
-
-    def stage(
-        self,
-        name: str,
-        plan: Plan,
-        lab: Lab | None = None,
-        kernels: Mapping[str, KernelImage] | None = None,
-    ) -> list[BootRecords]:
-        """Boot the rest of a stage and return the records of its boots."""
-        return measure_stage(
-            self.folder, name, plan, kernels or self.kernels, lab or self.lab, self.reporter
-        )
-
-    def real_time(self, what: str) -> Lab:
-        """Return the lab on the wall clock, and say that this measures ``what``."""
-        best = acceleration.best_wall_acceleration(ARCH, cache=cache_dir()).acceleration
-        self.reporter.note(f"{what} in real time ({best})")
-        return replace(self.lab, acceleration=best, jobs=1)
-
-    def save(self, cases: Sequence[CaseResult], **more: Any) -> HuntResult:
-        """Write the result, with ``more`` fields of it, and return it."""
-        result = HuntResult(
-            kteardown=version(),
-            command=self.request.command,
-            source=self.request.source,
-            release=self.kernels[self.request.source].release,
-            against=self.request.against,
-            agent_hash=file_hash(self.lab.agent),
-            image_hashes={source: image.image_hash for source, image in self.kernels.items()},
-            measured_s=round(sum(measured_s(run.boots()) for run in self.folder.measured()), 1),
-            kinds=len(self.kinds),
-            cases=tuple(cases),
-            **{"finds": (), **more},
-        )
-        self.folder.save(self.folder.result_file, result.model_dump_json(indent=1))
-        return result
 
 
 def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
@@ -124,6 +72,11 @@ def kinds_of(request: Request, reporter: Reporter) -> tuple[Kind, ...]:
     return possible(
         choose_kinds(load_kinds(request.own_kinds, reporter), request.kinds), request.user
     )
+
+
+def check_residents(request: Request, reporter: Reporter) -> None:
+    """Check that what is to stay can be made. Raises InputError, BuildError, LabError."""
+    chosen_residents(request.stay, load_kinds(request.own_kinds, reporter), request.user)
 
 
 def kernels_of(request: Request, reporter: Reporter) -> Mapping[str, KernelImage]:
@@ -153,7 +106,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
         case: most for case, most in worth_confirming(first.values()).items() if can_confirm(most)
     }
     second: dict[Case, MeasuredCase] = {}
-    confirming = replace(hunt.options, budget_minstr=0)
+    confirming = hunt.without_budget
     if chosen:
         hunt.save(case_results(hunt.kinds, first, {}, {}, {}), unconfirmed=len(chosen))
         reporter.note(
@@ -166,19 +119,33 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     causes = _causes(hunt, second, steep, confirming)
     elsewhere = _elsewhere(hunt, {case: chosen[case] for case in steep}, confirming)
     rate = _rate(hunt, second, {case: chosen[case] for case in steep}, confirming)
-    cases = case_results(hunt.kinds, first, second, causes, elsewhere)
+    broadcasts, counts = measure_broadcasts(hunt, first)
+    cases = [
+        result.model_copy(
+            update={"counts_each": counts.get(Case(result.kind, result.way, result.user), {})}
+        )
+        for result in case_results(hunt.kinds, first, second, causes, elsewhere)
+    ]
     finds = finds_of(cases, second, hunt.kinds)
-    owners = _owners(hunt, first, cases)
-    result = hunt.save(cases, finds=tuple(finds), rate=rate, owners=owners)
+    more = {
+        "finds": tuple(finds),
+        "rate": rate,
+        "owners": _owners(hunt, first, cases),
+        "waits": measure_waits(hunt, first),
+        "broadcasts": broadcasts,
+        **measure_stays(hunt, first),
+    }
+    result = hunt.save(cases, **more)
     if source := hunt.request.locks:
         reporter.note(summary(result))
         finds = _with_locks(hunt, finds, second, source, confirming)
-        result = hunt.save(cases, finds=tuple(finds), rate=rate, owners=owners, locks=source)
+        result = hunt.save(cases, **{**more, "finds": tuple(finds)}, locks=source)
     return result
 
 
-def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
+def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> Hunt:
     request = folder.request()
+    catalogue = load_kinds(request.own_kinds, reporter)
     kinds = kinds_of(request, reporter)
     kernels = kernels_of(request, reporter)
     lab = Lab(
@@ -195,7 +162,7 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> _Hunt:
         user=request.user,
         modules={kind.name: kind.modules for kind in kinds if kind.modules},
     )
-    return _Hunt(folder, request, kinds, kernels, lab, options, reporter)
+    return Hunt(folder, request, catalogue, kinds, kernels, lab, options, reporter)
 
 
 def _on(kernel: str, cases: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Case, MeasuredCase]:
@@ -203,7 +170,7 @@ def _on(kernel: str, cases: Mapping[tuple[str, Case], MeasuredCase]) -> dict[Cas
 
 
 def _confirmed(
-    hunt: _Hunt, chosen: Mapping[Case, int], options: Options
+    hunt: Hunt, chosen: Mapping[Case, int], options: Options
 ) -> dict[Case, MeasuredCase]:
     """Measure these cases at six sizes: with one seed, then what may still grow too fast with the
     others."""
@@ -221,7 +188,7 @@ def _confirmed(
 
 
 def _causes(
-    hunt: _Hunt,
+    hunt: Hunt,
     confirmed: Mapping[Case, MeasuredCase],
     steep: Mapping[Case, Sequence[Cost]],
     options: Options,
@@ -236,7 +203,7 @@ def _causes(
             f"sampling the functions that take the time of {len(sizes)} finds ({cost})"
         )
         plan = plan_of_sizes(
-            sizes, [hunt.request.source], [0], options, watch, profile_ns=_PERIOD_NS, share=True
+            sizes, [hunt.request.source], [0], options, watch, profile_ns=PERIOD_NS, share=True
         )
         for case, function in growing_functions(hunt.stage(f"profile-{cost}", plan)).items():
             causes.setdefault(case, {})[cost] = function
@@ -244,7 +211,7 @@ def _causes(
 
 
 def _elsewhere(
-    hunt: _Hunt, largest: Mapping[Case, int], options: Options
+    hunt: Hunt, largest: Mapping[Case, int], options: Options
 ) -> dict[Case, dict[str, MeasuredCase]]:
     """Measure the finds on the other kernels, and return what was measured by case and source."""
     cases: dict[Case, dict[str, MeasuredCase]] = {}
@@ -257,7 +224,7 @@ def _elsewhere(
 
 
 def _with_locks(
-    hunt: _Hunt,
+    hunt: Hunt,
     finds: list[Find],
     confirmed: Mapping[Case, MeasuredCase],
     source: str,
@@ -284,7 +251,7 @@ def _with_locks(
 
 
 def _owners(
-    hunt: _Hunt, screened: Mapping[Case, MeasuredCase], cases: Sequence[CaseResult]
+    hunt: Hunt, screened: Mapping[Case, MeasuredCase], cases: Sequence[CaseResult]
 ) -> tuple[OwnersResult, ...]:
     """Release every case by several processes at once in real time, as far as that is asked for."""
     owners = hunt.request.owners
@@ -306,7 +273,7 @@ def _owners(
 
 
 def _rate(
-    hunt: _Hunt,
+    hunt: Hunt,
     confirmed: Mapping[Case, MeasuredCase],
     largest: Mapping[Case, int],
     options: Options,

@@ -53,6 +53,17 @@ _SHARED = (
     "profile-deferred",
     "profile-make",
     "kernels",
+    "waits",
+    "broadcasts",
+    "broadcasts-confirm",
+    "stay-screen",
+    "stay-single",
+    "stay",
+    "stay-confirm",
+    "stay-profile-sync",
+    "stay-profile-deferred",
+    "stay-profile-make",
+    "stay-kernels",
 )
 """Stages in which kinds share boots. ``NAME-alone`` has those that are measured again, each
 alone."""
@@ -82,6 +93,8 @@ class Request(StrictModel):
     user: str = "root"
     """``root``, or ``ordinary`` for an ordinary user within the limits that it has."""
     budget_minstr: int = 300
+    stay: tuple[str, ...] = ()
+    """What else stays while objects are released: names of kinds, or ``all``."""
     owners: tuple[int, ...] = ()
     """How many processes also release at once on the wall clock."""
     command: str = ""
@@ -157,14 +170,19 @@ class HuntFolder(RunDir):
                 f"{file}: cannot be read: {error}", hint="restore the file, or start a new hunt."
             ) from error
 
-    def extend(self, against: Sequence[str], locks: str) -> None:
-        """Add kernels for the finds, or the one whose locks are counted. Raises InputError,
-        LabError."""
+    def extend(self, against: Sequence[str], locks: str, stay: Sequence[str] = ()) -> None:
+        """Add kernels for the finds, the one whose locks are counted, or what stays. Raises
+        InputError, LabError."""
         request = self._saved_request()
         new = [name for name in dict.fromkeys(against) if name not in request.against]
         added = "".join(f" --against {shlex.quote(name)}" for name in new)
         added += f" --locks {shlex.quote(locks)}" if locks and locks != request.locks else ""
-        update = {"against": (*request.against, *new), "locks": locks or request.locks}
+        added += f" --stay {shlex.quote(','.join(stay))}" if stay and not request.stay else ""
+        update = {
+            "against": (*request.against, *new),
+            "locks": locks or request.locks,
+            "stay": tuple(stay) or request.stay,
+        }
         self._save_request(
             request.model_copy(update={**update, "command": request.command + added})
         )

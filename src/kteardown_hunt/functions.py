@@ -67,11 +67,13 @@ def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, FunctionResult
     return {
         case: function
         for case, sizes in by_case.items()
-        if (function := _growing(sizes)) is not None
+        if (function := growing_function(sizes)) is not None
     }
 
 
-def _growing(sizes: dict[int, Stretches]) -> FunctionResult | None:
+def growing_function(sizes: Mapping[int, Stretches]) -> FunctionResult | None:
+    """Return the function whose own time grew most with the number by which ``sizes`` has the
+    samples; None without samples."""
     numbers = sorted(sizes)
     costs = [FunctionCosts(sizes[number]) for number in numbers]
     last = costs[-1]

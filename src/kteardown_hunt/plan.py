@@ -9,6 +9,7 @@ start a guest takes about as long as to measure one kind.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import NamedTuple
 
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record_fields import ParamValue
@@ -54,17 +55,28 @@ REPORTS = {
                     "make_ns",
                     "sync_ns",
                     "deferred_ns",
+                    "deferred_elapsed_ns",
                     "unsettled_count",
                     "held_kb",
+                ),
+                *(
+                    "waits_count",
+                    "switches_count",
+                    "calls_count",
+                    "flushes_count",
+                    "work_items_count",
                 ),
                 *("objects_count", "probe_ns", "realtime_ns", "irqs_off_ns"),
                 *("needless_count", "beyond_budget_count"),
             )
         ),
         invariants=frozenset(("released", "locks_making", "locks_release", "locks_deferred")),
+        waits=True,
     )
 }
 """What ``agent/hunt/hunt.c`` reports."""
+NO_RESIDENTS = "-"
+"""The parameter ``stay`` of a trial in which nothing stays."""
 _SEED = 1001
 
 
@@ -75,6 +87,15 @@ class Case:
     kind: str
     way: Way
     user: str = "root"
+
+
+class TrialPoint(NamedTuple):
+    """How many objects one trial releases, and what stays (``agent/hunt/residents.h``)."""
+
+    objects: int
+    stay: str = NO_RESIDENTS
+    watch: str = "cost"
+    """What the agent watches (``agent/hunt/hunt.c``)."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +127,13 @@ def screen_plan(kinds: Sequence[Kind], kernel: str, options: Options) -> Plan:
             for ladder in (SCREEN_SIZES, FEW_SIZES)
         )
         sizes[case] = [*(few if len(large) < ENOUGH_SIZES else [*large, *AFTER_THEM]), LARGEST]
-    return plan_of_sizes(sizes, [kernel], [0], options, share=True)
+    points = {case: _points(case_sizes) for case, case_sizes in sizes.items()}
+    return plan_of_points(points, [kernel], [0], options, share=True)
+
+
+def _points(sizes: Iterable[int], watch: str = "cost") -> list[TrialPoint]:
+    """Return the points of these sizes; the bystanders are there at the largest one."""
+    return [TrialPoint(size, watch="bystanders" if size == LARGEST else watch) for size in sizes]
 
 
 def shares_boots(plan: Plan) -> bool:
@@ -212,38 +239,61 @@ def plan_of_sizes(
     profile_ns: int = 0,
     share: bool = False,
 ) -> Plan:
+    """Return the plan that measures each case at some sizes, with nothing that stays."""
+    points = {case: _points(case_sizes, watch) for case, case_sizes in sizes.items()}
+    return plan_of_points(points, kernels, seeds, options, profile_ns, share=share)
+
+
+def plan_of_points(
+    points: Mapping[Case, Sequence[TrialPoint]],
+    kernels: Sequence[str],
+    seeds: Sequence[int],
+    options: Options,
+    profile_ns: int = 0,
+    *,
+    share: bool = False,
+    by_residents: bool = False,
+) -> Plan:
     """Return a plan with a boot for each kind, kernel and seed; with ``share``, for several of many
     kinds.
 
-    ``watch``: what the agent watches (``agent/hunt/hunt.c``). It samples every ``profile_ns``,
-    unless that is zero. The first trial of each kind in a boot has a warm-up.
+    It samples every ``profile_ns``, unless that is zero. The first trial of each kind in a boot has
+    a warm-up. ``by_residents``: the cases of a boot take turns, so that all of them are measured at
+    their first point, then at their second one. What stays is made again when it changes.
     """
-    names = list(dict.fromkeys(case.kind for case in sizes))
+    names = list(dict.fromkeys(case.kind for case in points))
     groups = [
         (kinds, kernel, seed)
         for kernel, seed in product(kernels, seeds)
         for kinds in (_groups(names, seed) if share else [[name] for name in names])
     ]
-    boots = [
-        PlannedBoot(
-            index=index,
-            block=index,
-            kernel=kernel,
-            seed=_SEED + 2 * seed,
-            modules=tuple(
-                dict.fromkeys(m for kind in kinds for m in options.modules.get(kind, ()))
-            ),
-            trials=_numbered(
-                _trial(case, size, owners, options, watch, profile_ns)
-                for kind in kinds
-                for case, case_sizes in sizes.items()
-                if case.kind == kind
-                for size in case_sizes
-                for owners in options.owners
-            ),
+    boots = []
+    for index, (kinds, kernel, seed) in enumerate(groups):
+        modules = (module for kind in kinds for module in options.modules.get(kind, ()))
+        chosen = [
+            (number, case, point)
+            for kind in kinds
+            for case, case_points in points.items()
+            if case.kind == kind
+            for number, point in enumerate(case_points)
+        ]
+        if by_residents:
+            chosen.sort(key=lambda choice: choice[0])
+        trials = (
+            _trial(case, point, owners, options, profile_ns)
+            for _, case, point in chosen
+            for owners in options.owners
         )
-        for index, (kinds, kernel, seed) in enumerate(groups)
-    ]
+        boots.append(
+            PlannedBoot(
+                index=index,
+                block=index,
+                kernel=kernel,
+                seed=_SEED + 2 * seed,
+                modules=tuple(dict.fromkeys(modules)),
+                trials=_numbered(trials),
+            )
+        )
     return Plan(
         boots=tuple(boots),
         cpus=options.cpus,
@@ -254,16 +304,17 @@ def plan_of_sizes(
 
 
 def _trial(
-    case: Case, size: int, owners: int, options: Options, watch: str, profile_ns: int
+    case: Case, point: TrialPoint, owners: int, options: Options, profile_ns: int
 ) -> PlannedTrial:
     params: dict[str, ParamValue] = {
         "kind": case.kind,
         "way": case.way,
-        "objects": size,
+        "objects": point.objects,
         "owners": owners,
         "user": case.user,
-        "watch": watch if size != LARGEST else "bystanders",
+        "watch": point.watch,
         "budget": options.budget_minstr,
+        "stay": point.stay,
     }
     return PlannedTrial(
         index=0, workload="hunt", params=params, warmup=0, repetitions=1, profile_ns=profile_ns

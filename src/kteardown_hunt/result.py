@@ -105,6 +105,9 @@ class CaseResult(StrictModel):
     bystanders: dict[str, float]
     """``irqs_off_ns``, ``realtime_ns``, ``probe_ns`` and ``objects_count``, the number at which
     they were."""
+    counts_each: dict[str, float] = Field(default={})
+    """What one object more adds in guests with two CPUs: ``waits_count`` of the owner,
+    ``switches_count`` of all tasks, ``calls_count``, ``flushes_count``, ``work_items_count``."""
     failures: tuple[str, ...] = ()
     """``failed`` as text."""
     failed: tuple[FailureResult, ...] = ()
@@ -193,6 +196,92 @@ class OwnersResult(StrictModel):
         return self.waits and self.alone == "linear"
 
 
+class StayResult(StrictModel):
+    """What a release pays for what stays (``hunt.stays``)."""
+
+    kind: KindName
+    way: Way
+    user: str
+    cost: Cost
+    stay: str
+    """``declared``, or the kind whose objects stay."""
+    resident: str
+    """What one of them is."""
+    verdict: str
+    """``pays``, ``free`` or ``unknown``."""
+    reason: str
+    objects: int
+    """Of the largest trial, and so are ``residents``."""
+    residents: int
+    residents_exponent: float | None = None
+    """At the last doubling of the residents."""
+    objects_exponent: float | None = None
+    """Over all numbers of objects; None if there was one."""
+    instructions: float | None = None
+    """For one resident, and of one object if ``for_each_object``, at the last doubling."""
+    for_each_object: bool = False
+    numbers: tuple[int, ...] = ()
+    """Of residents, at which ``extras`` were measured."""
+    extras: tuple[float, ...] = ()
+    """What the release of ``objects`` costs more than beside no resident, in instructions."""
+    function: FunctionResult | None = None
+    """The function whose own time grows most with the residents."""
+    predicted: CostPrediction | None = None
+    predicted_residents: int = 0
+    """Beside how many residents the prediction is."""
+    elsewhere: dict[str, float | None] = Field(default={})
+    """By source, ``instructions`` on other kernels, with one seed; None: free or unknown there."""
+
+    @property
+    def is_find(self) -> bool:
+        return self.verdict == "pays"
+
+
+class WaitingFunction(StrictModel):
+    """A function in which a task sleeps, for each object; ``callers``: the nearest first."""
+
+    name: str
+    callers: tuple[str, ...]
+    count_each: float
+    """How many waits one object more adds."""
+    ns_each: float
+    """And how much time, by the guest's clock."""
+
+
+class WaitResult(StrictModel):
+    """A release that waits once for each object (``hunt.waits``)."""
+
+    kind: KindName
+    way: Way
+    user: str
+    part: str
+    """``release``, or ``deferred``: a kernel thread waits, after the release."""
+    sizes: tuple[int, ...]
+    asleep_ns: tuple[float, ...]
+    """By size, how long the guest was idle; the guest's clock."""
+    each_ns: float
+    """For one object more."""
+    functions: tuple[WaitingFunction, ...] = ()
+    elsewhere: dict[str, float] = Field(default={})
+    """By source, ``each_ns`` on other kernels."""
+
+
+class BroadcastResult(StrictModel):
+    """A release that interrupts other CPUs once for each object (``hunt.broadcasts``)."""
+
+    kind: KindName
+    way: Way
+    user: str
+    objects: int
+    seeds: int
+    calls_each: tuple[float, float]
+    """Functions that another CPU runs, for one object more: the least and the most over seeds."""
+    flushes_each: tuple[float, float]
+    """Flushes of the TLB of another CPU, in the same form."""
+    elsewhere: dict[str, tuple[float, float]] = Field(default={})
+    """By source, calls and flushes for one object more on other kernels."""
+
+
 class HuntResult(StrictModel):
     schema_version: int = 1
     kteardown: str
@@ -215,6 +304,16 @@ class HuntResult(StrictModel):
     rate: Rate | None = None
     owners: tuple[OwnersResult, ...] = ()
     """The slowest first, relative to the number of processes."""
+    residents: dict[str, int] = Field(default={})
+    """What ``--stay`` asked for: by kind, how many."""
+    stays: tuple[StayResult, ...] = ()
+    """Costs that were measured beside residents, and are not ``free``; the dearest first."""
+    free: int = 0
+    """Costs that are the same whatever stays."""
+    waits: tuple[WaitResult, ...] = ()
+    """The longest first."""
+    broadcasts: tuple[BroadcastResult, ...] = ()
+    """The most interrupts first."""
     unconfirmed: int = 0
     """Ways to release that the screen asks for and that are not confirmed yet; 0: the hunt is
     finished."""

@@ -21,6 +21,7 @@ from kteardown.report.formats import text
 from kteardown.run import named
 from kteardown_hunt.catalogue import load_kinds, own_kinds
 from kteardown_hunt.folder import HuntFolder, Request
+from kteardown_hunt.further_tables import further_reports
 from kteardown_hunt.result import HuntResult
 from kteardown_hunt.tables import program, report_text, shown_tables, summary, verdicts_line
 
@@ -39,6 +40,7 @@ class Asked:
     kinds: Annotated[str, typer.Option(metavar="NAMES")] = ""
     own: Annotated[list[str] | None, typer.Option(metavar="FOLDER")] = None
     unprivileged: Annotated[bool, typer.Option("--unprivileged")] = False
+    stay: Annotated[list[str] | None, typer.Option(metavar="all|KIND[=NUMBER]")] = None
     owners: Annotated[str, typer.Option(metavar="2,4")] = ""
     budget: Annotated[int, typer.Option(min=1)] = 300
 
@@ -138,6 +140,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
         own=folder,
         user="ordinary" if asked.unprivileged else "root",
         budget_minstr=asked.budget,
+        stay=_stay(asked.stay or ()),
         owners=_owners(asked.owners),
         command=shlex.join(["kteardown", *sys.argv[1:]]),
         started=datetime.now(UTC).isoformat(),
@@ -146,6 +149,7 @@ def _begin(asked: Asked, reporter: Reporter) -> HuntFolder:
     requests_of(request.source, request.against, request.config)
     locks.check_locks(request.locks)
     flow.kinds_of(request, reporter)
+    flow.check_residents(request, reporter)
     flow.kernels_of(request, reporter)
     return HuntFolder.begin(request)
 
@@ -168,14 +172,18 @@ def _resumed(name: str, asked: Asked, context: typer.Context, reporter: Reporter
 
     folder = HuntFolder.find(name)
     request = folder.request()
-    _need_unchanged(folder, context, but=("against", "locks", "own"))
+    stay = _stay(asked.stay or ())
+    # Trials beside other residents than those of a stage would be no part of it.
+    changeable = () if request.stay and stay != request.stay else ("stay",)
+    _need_unchanged(folder, context, but=("against", "locks", "own", *changeable))
     named.need(
         request.named, asked.own or (), folder.name, f"kteardown hunt --resume {shlex.quote(name)}"
     )
     locks.check_locks(asked.locks)
     if asked.against:
         flow.kernels_of(request.model_copy(update={"against": tuple(asked.against)}), reporter)
-    folder.extend(asked.against or (), asked.locks)
+    flow.check_residents(request.model_copy(update={"stay": stay}), reporter)
+    folder.extend(asked.against or (), asked.locks, stay)
     return folder
 
 
@@ -190,9 +198,15 @@ def _need_unchanged(folder: HuntFolder, context: typer.Context, but: Sequence[st
                 f"`{folder.request().command}`",
                 hint=(
                     f"leave --{field.name} out, or begin a new hunt. With --resume, you can add "
-                    "--against and --locks."
+                    "--against, --locks and --stay."
                 ),
             )
+
+
+def _stay(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of what stays; each text may have several, with commas between them."""
+    words = (word.strip() for text in texts for word in text.split(","))
+    return tuple(word for word in words if word)
 
 
 def _owners(text: str) -> tuple[int, ...]:
@@ -247,9 +261,11 @@ def _write_reproducers(folder: HuntFolder, target: Path | None, typed: Sequence[
         (f"{release.way}-{release.owners}-processes", release.kind, report_text(release, result))
         for release in waiting
     ]
-    for name, kind, written in reports:
-        options.write_text(target / f"{kind}-{name}.txt", written)
-        options.write_text(target / f"{kind}.c", program(kind, files))
+    texts = [(f"{kind}-{name}", (kind,), written) for name, kind, written in reports]
+    for name, kinds, written in [*texts, *further_reports(result)]:
+        options.write_text(target / f"{name}.txt", written)
+        for kind in kinds:
+            options.write_text(target / f"{kind}.c", program(kind, files))
 
 
 def list_kinds(folder: Path | None) -> list[Fields]:

@@ -321,3 +321,8 @@ def test_the_controls_that_grow_are_found_and_no_other(tmp_path: Path) -> None:
         if find.function and find.kind != "control_memory"
     }
     assert set(places.values()) == {"control_work()"}
+    paying = [stay for stay in result.stays if stay.is_find]
+    assert {(stay.kind, stay.cost) for stay in paying} == {("control_walks", "sync")}
+    assert {stay.function.place for stay in paying if stay.function} == {"control_work()"}
+    assert {(wait.kind, wait.part) for wait in result.waits} == {("control_sleeps", "release")}
+    assert {broadcast.kind for broadcast in result.broadcasts} == {"control_calls"}

@@ -68,6 +68,8 @@ class Reports:
     metrics: frozenset[str] = frozenset()
     histograms: frozenset[str] = frozenset()
     invariants: frozenset[str] = frozenset()
+    waits: bool = False
+    """Whether it may report what tasks wait for."""
 
 
 def reports_of(workloads: Mapping[str, Workload]) -> dict[str, Reports]:
@@ -81,7 +83,8 @@ def _reports_of(workload: Workload) -> Reports:
     if workload.script is not None:
         metrics = _OF_EVERY_SCRIPT | (metrics & _COUNTED["metrics"].keys())
         invariants = frozenset({"ended"}) | (invariants & _COUNTED["invariants"].keys())
-    return Reports(metrics, frozenset(workload.histograms), invariants)
+    watched = workload.script is not None
+    return Reports(metrics, frozenset(workload.histograms), invariants, waits=watched)
 
 
 def of_agent(trial: PlannedTrial) -> tuple[str, dict[str, str]]:
@@ -200,6 +203,8 @@ class _RunningTrial:
         """By histogram, what its next bucket begins with at least."""
         self._samples: int | None = None
         """How many samples of its profile have no stack yet."""
+        self._waits: int | None = None
+        """How many of its waits have no stack yet."""
 
     def wrong(self, record: Record) -> str:
         """Return why a record of this trial may not come now; empty if it may."""
@@ -215,6 +220,8 @@ class _RunningTrial:
             Check: self._wrong_check,
             ProfileStretch: self._wrong_profile,
             Stack: self._wrong_stack,
+            WaitedStretch: self._wrong_waits,
+            Wait: self._wrong_wait,
         }
         rule = rules.get(type(record), self._wrong_other)
         return rule(record)
@@ -276,6 +283,21 @@ class _RunningTrial:
         self._samples -= record.count
         return ""
 
+    def _wrong_waits(self, record: Record) -> str:
+        assert isinstance(record, WaitedStretch)
+        # Waits are watched where a profile is planned, and at no other time.
+        if not self._reports.waits or not self.trial.profile_ns or self._waits is not None:
+            return "no waits are planned here"
+        self._waits = record.waits
+        return ""
+
+    def _wrong_wait(self, record: Record) -> str:
+        assert isinstance(record, Wait)
+        if self._waits is None or not 0 < record.count <= self._waits:
+            return "no task waited that often"
+        self._waits -= record.count
+        return ""
+
     def _wrong_other(self, record: Record) -> str:
         return (
             "only the lab writes it"
@@ -290,8 +312,6 @@ class _RunningScript(_RunningTrial):
 
     def _begin_repetition(self, number: int) -> None:
         super()._begin_repetition(number)
-        self._waits: int | None = None
-        """How many of its waits have no stack yet."""
         self._step: str = ""
         """How far the report of the repetition is: samples, output, ended, checked.
 
@@ -334,23 +354,13 @@ class _RunningScript(_RunningTrial):
         self._step = self._step or "unfinished"
         return super()._wrong_profile(record)
 
-    def _wrong_waits(self, record: WaitedStretch) -> str:
-        if not self.trial.profile_ns or self._step != "ended" or self._waits is not None:
-            return "no waits come now"
-        self._waits = record.waits
-        return ""
+    def _wrong_waits(self, record: Record) -> str:
+        return super()._wrong_waits(record) if self._step == "ended" else "no waits come now"
 
-    def _wrong_wait(self, record: Wait) -> str:
-        if self._step != "ended" or self._waits is None or not 0 < record.count <= self._waits:
-            return "the script did not wait that often"
-        self._waits -= record.count
-        return ""
+    def _wrong_wait(self, record: Record) -> str:
+        return super()._wrong_wait(record) if self._step == "ended" else "no waits come now"
 
     def _wrong_other(self, record: Record) -> str:
-        if isinstance(record, WaitedStretch):
-            return self._wrong_waits(record)
-        if isinstance(record, Wait):
-            return self._wrong_wait(record)
         if not isinstance(record, OutputLine | Delta | ScriptEnd):
             return super()._wrong_other(record)
         if self._step not in ("samples", "output"):

@@ -13,8 +13,10 @@ from kteardown.progress import SilentReporter
 from kteardown.run.setting import Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt import flow
+from kteardown_hunt import hunt as hunt_module
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.folder import HuntFolder, Request
+from kteardown_hunt.hunt import Hunt
 from kteardown_hunt.plan import Case, Options
 from unit.fake_machine import FakeBoot, FakeMachine
 
@@ -31,12 +33,12 @@ def test_the_host_is_measured_once_although_other_finds_are_added(
         folder.stage(name, plan, "hash")
         return []
 
-    monkeypatch.setattr(flow, "measure_stage", measure)
+    monkeypatch.setattr(hunt_module, "measure_stage", measure)
     mttcg = SimpleNamespace(acceleration="mttcg")
     monkeypatch.setattr("kteardown.vm.acceleration.best_wall_acceleration", lambda *_, **__: mttcg)
     lab = Lab(tmp_path / "agent", "x86_64", "icount", machine=FakeMachine(lambda _: FakeBoot()))
-    hunt = flow._Hunt(
-        HuntFolder(tmp_path), Request(source="k"), (), {}, lab, OPTIONS, SilentReporter()
+    hunt = Hunt(
+        HuntFolder(tmp_path), Request(source="k"), (), (), {}, lab, OPTIONS, SilentReporter()
     )
     for names in (["a"], ["a", "b"]):
         found: Mapping[Case, MeasuredCase] = {

@@ -361,3 +361,34 @@ def test_a_script_that_does_not_end_fails_its_trial_and_is_not_forged(sent: str)
     if sent == "profile":
         with pytest.raises(ForgedError):
             take(boot_of(trial), [HELLO, start_of(trial), *body, printed])
+
+
+WAITED: tuple[Fields, ...] = (
+    {"type": "waits", "trial": 0, "repetition": 0, "stretch_ns": 5, "waits": 2, "lost": 0},
+    {"type": "wait", "trial": 0, "repetition": 0, "stack": "a;b", "count": 2, "ns": 4},
+)
+
+
+@pytest.mark.parametrize(
+    ("workload", "profile_ns", "allowed"), [("hunt", 1, True), ("hunt", 0, False), ("a", 1, False)]
+)
+def test_waits_come_only_from_a_workload_that_watches_them_where_that_is_planned(
+    workload: str, profile_ns: int, allowed: bool
+) -> None:
+    trial = PlannedTrial(
+        index=0, workload=workload, params={}, warmup=0, repetitions=1, profile_ns=profile_ns
+    )
+    boot = PlannedBoot(index=0, block=0, kernel="base", seed=1, trials=(trial,))
+    start: Fields = {"type": "trial_start", "trial": 0, "workload": workload, "params": {}}
+    guest = GuestRecords(boot, HUNT)
+    for fields in (HELLO, start):
+        guest.next(json.dumps(fields).encode())
+    for fields in WAITED:
+        line = json.dumps(fields).encode()
+        if allowed:
+            guest.next(line)
+        else:
+            with pytest.raises(ForgedError):
+                guest.next(line)
+    with pytest.raises(ForgedError):
+        guest.next(json.dumps(WAITED[1]).encode())

@@ -4,7 +4,23 @@
 
 #include <sys/ioctl.h>
 
-enum law { LINEAR, NLOGN, SESQUI, SQUARE, THRESHOLD, DEFERRED, TABLE, MAKING };
+enum law {
+	LINEAR,
+	NLOGN,
+	SESQUI,
+	SQUARE,
+	THRESHOLD,
+	DEFERRED,
+	TABLE,
+	MAKING,
+	WALK,
+	BESIDE,
+	SLEEP,
+	SLEEP_ONCE,
+	CALL,
+	CALL_ONCE,
+	RESIDENT,
+};
 
 static inline int open_control(enum law law)
 {
@@ -12,4 +28,11 @@ static inline int open_control(enum law law)
 
 	MUST(ioctl(fd, _IO('h', law)));
 	return fd;
+}
+
+/* For stay(). */
+static inline void __attribute__((unused)) stay_open(int64_t i)
+{
+	(void)i;
+	open_control(RESIDENT);
 }

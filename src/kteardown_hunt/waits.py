@@ -1,0 +1,186 @@
+"""What releases wait for: once for each object, or once for all of them.
+
+The screen has how long the guest was idle during each release, and how long deferred work took from
+the end of the release on. Neither costs a boot. Call chains come from trials in which each switch
+of tasks is watched (``agent/waits/waits.c``): these cost instructions, and are only made for
+releases that wait.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final, Literal
+
+import numpy as np
+
+from kteardown.analysis.stretches import of_usable_trials
+from kteardown.analysis.waits import location_of
+from kteardown.model.script_records import Wait, WaitedStretch
+from kteardown.rundir.counting import BootRecords
+from kteardown_hunt.finds import MeasuredCase
+from kteardown_hunt.folder import case_of
+from kteardown_hunt.growth import NOTICED, Curve, judge
+from kteardown_hunt.plan import Case, TrialPoint
+from kteardown_hunt.result import WaitingFunction, WaitResult
+
+WaitPart = Literal["release", "deferred"]
+WAIT_PARTS: Final[tuple[WaitPart, ...]] = ("release", "deferred")
+WATCHED_SIZES = 3
+WATCH_PERIOD_NS = 1_000_000
+"""A trial whose waits are watched is planned with a profile; nothing is sampled."""
+_FLOOR_NS = 8_000_000
+"""Two ticks of a kernel with 250 a second, to which a sleep can be rounded up."""
+_SHARED_CPU = 2
+"""Deferred work shares the CPU with the process that waits for its end, so it takes twice its
+time."""
+_MOSTLY = 0.5
+_FUNCTIONS = 3
+_LEAST_EACH = 0.25
+"""A function in which fewer waits come with one more object is not named."""
+
+
+@dataclass(frozen=True)
+class WaitLaw:
+    """How the time asleep grows: ``for each object``, ``for all at once``, ``none`` or ``unknown``.
+
+    ``each_ns``: with one object more, at the largest sizes.
+    """
+
+    verdict: str
+    sizes: tuple[int, ...] = ()
+    asleep_ns: tuple[float, ...] = ()
+    each_ns: float | None = None
+
+
+def wait_law(measured: MeasuredCase, part: WaitPart) -> WaitLaw:
+    """Return how the time asleep of one part grows with the number of objects."""
+    by_size = _asleep(measured, part)
+    sizes = tuple(sorted(by_size))
+    asleep = tuple(by_size[size] for size in sizes)
+    if len(sizes) < 2:
+        return WaitLaw("unknown", sizes, asleep)
+    each = (asleep[-1] - asleep[-2]) / (sizes[-1] - sizes[-2])
+    if asleep[-1] - asleep[0] <= NOTICED * _FLOOR_NS:
+        return WaitLaw("for all at once" if asleep[-1] > _FLOOR_NS else "none", sizes, asleep)
+    growth = judge(Curve(sizes, np.array([asleep]), _FLOOR_NS))
+    grows = growth.verdict in ("linear", "superlinear") or (growth.rising and each > 0)
+    return WaitLaw("for each object" if grows else "unknown", sizes, asleep, each)
+
+
+def _asleep(measured: MeasuredCase, part: WaitPart) -> dict[int, float]:
+    """Return the time asleep by the number of objects, the median over seeds."""
+    by_size: dict[int, list[float]] = defaultdict(list)
+    if part == "release":
+        for (_, size), idle_ns in measured.figures.get("idle_ns", {}).items():
+            by_size[size].append(idle_ns)
+    work = measured.figures.get("deferred_ns", {})
+    elapsed = measured.figures.get("deferred_elapsed_ns", {})
+    for at in elapsed.keys() & work.keys() if part == "deferred" else ():
+        asleep = elapsed[at] - _SHARED_CPU * work[at]
+        # What is mostly work did not wait: how the CPU was shared is not known that well.
+        by_size[at[1]].append(asleep if asleep > _MOSTLY * elapsed[at] else 0.0)
+    return {size: median(values) for size, values in by_size.items()}
+
+
+def watched_points(law: WaitLaw) -> list[TrialPoint]:
+    """Return the points at which the waits of a case are watched: its largest sizes."""
+    return [TrialPoint(size, watch="waits") for size in law.sizes[-WATCHED_SIZES:]]
+
+
+@dataclass
+class _Function:
+    count: Counter[int] = field(default_factory=Counter)
+    ns: Counter[int] = field(default_factory=Counter)
+    chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
+
+
+def waiting_functions(
+    boots: Iterable[BootRecords],
+) -> dict[tuple[str, Case], dict[WaitPart, tuple[WaitingFunction, ...]]]:
+    """Return by kernel and case in which functions tasks wait for each object, the longest first.
+
+    A process waits for the release, and a kernel thread in a work item for what is deferred.
+    """
+    functions: dict[tuple[str, Case], dict[tuple[WaitPart, str], _Function]] = {}
+    sizes: dict[tuple[str, Case], set[int]] = defaultdict(set)
+    for (kernel, case, size), waits in _watched(boots):
+        at = kernel, case
+        sizes[at].add(size)
+        for record in waits:
+            location = location_of(record.stack)
+            if location is None or location.waits_for == "process":
+                continue
+            part: WaitPart = "release" if location.is_process else "deferred"
+            into = functions.setdefault(at, {}).setdefault((part, location.function), _Function())
+            into.count[size] += record.count
+            into.ns[size] += record.ns
+            into.chains[location.callers[:_FUNCTIONS]] += record.ns
+    return {at: _each(functions.get(at, {}), sorted(sizes[at])) for at in sizes}
+
+
+def _watched(boots: Iterable[BootRecords]) -> list[tuple[tuple[str, Case, int], list[Wait]]]:
+    """Return the waits of each trial, of the repetition that counts: the last one."""
+    trials: dict[tuple[int, int], tuple[tuple[str, Case, int], list[Wait]]] = {}
+    for boot, (kernel, _, key), record in of_usable_trials(boots):
+        if isinstance(record, WaitedStretch):
+            params = dict(key)
+            place = kernel, case_of(params), int(params["objects"])
+            trials[id(boot), record.trial] = place, []
+        elif isinstance(record, Wait):
+            trials[id(boot), record.trial][1].append(record)
+    return list(trials.values())
+
+
+def _each(
+    functions: Mapping[tuple[WaitPart, str], _Function], sizes: Sequence[int]
+) -> dict[WaitPart, tuple[WaitingFunction, ...]]:
+    few, many = sizes[0], sizes[-1]
+    by_part: dict[WaitPart, list[WaitingFunction]] = defaultdict(list)
+    for (part, name), waits in functions.items():
+        more = many - few or 1
+        function = WaitingFunction(
+            name=name,
+            callers=max(waits.chains, key=lambda chain: (waits.chains[chain], chain)),
+            count_each=(waits.count[many] - waits.count[few]) / more,
+            ns_each=(waits.ns[many] - waits.ns[few]) / more,
+        )
+        if function.count_each >= _LEAST_EACH:
+            by_part[part].append(function)
+    return {
+        part: tuple(sorted(chosen, key=lambda function: -function.ns_each)[:_FUNCTIONS])
+        for part, chosen in by_part.items()
+    }
+
+
+def wait_results(
+    screened: Mapping[Case, MeasuredCase],
+    functions: Mapping[Case, Mapping[WaitPart, tuple[WaitingFunction, ...]]],
+    elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
+) -> tuple[WaitResult, ...]:
+    """Return what waits for each object, the longest wait first."""
+    results = []
+    for case, measured in screened.items():
+        for part in WAIT_PARTS:
+            law = wait_law(measured, part)
+            if law.verdict != "for each object" or law.each_ns is None:
+                continue
+            others = {
+                source: wait_law(other, part) for source, other in elsewhere.get(case, {}).items()
+            }
+            results.append(
+                WaitResult(
+                    **vars(case),
+                    part=part,
+                    sizes=law.sizes,
+                    asleep_ns=law.asleep_ns,
+                    each_ns=law.each_ns,
+                    functions=functions.get(case, {}).get(part, ()),
+                    elsewhere={
+                        source: other.each_ns if other.each_ns is not None else 0.0
+                        for source, other in others.items()
+                        if other.sizes
+                    },
+                )
+            )
+    return tuple(sorted(results, key=lambda result: -result.each_ns))
