@@ -57,9 +57,17 @@ def counts_each(
 
 
 def is_broadcast(each: Mapping[str, Mapping[int, float]]) -> bool:
-    """Return whether each object interrupts other CPUs, with every seed."""
-    counted = (each.get(metric, {}) for metric in _INTERRUPTS)
-    return any(by_seed and min(by_seed.values()) >= _LEAST_EACH for by_seed in counted)
+    """Return whether each object interrupts other CPUs, with every seed.
+
+    To wake a task on another CPU interrupts that CPU, too: so these are more interrupts than
+    switches of tasks.
+    """
+    switches = each.get("switches_count", {})
+    beyond = [
+        sum(each.get(metric, {}).get(seed, 0.0) for metric in _INTERRUPTS) - switched
+        for seed, switched in switches.items()
+    ]
+    return bool(beyond) and min(beyond) >= _LEAST_EACH
 
 
 def middle_counts(each: Mapping[str, Mapping[int, float]]) -> dict[str, float]:

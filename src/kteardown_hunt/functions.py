@@ -67,13 +67,11 @@ def growing_functions(boots: Sequence[BootRecords]) -> dict[Case, FunctionResult
     return {
         case: function
         for case, sizes in by_case.items()
-        if (function := growing_function(sizes)) is not None
+        if (function := _growing(sizes)) is not None
     }
 
 
-def growing_function(sizes: Mapping[int, Stretches]) -> FunctionResult | None:
-    """Return the function whose own time grew most with the number by which ``sizes`` has the
-    samples; None without samples."""
+def _growing(sizes: Mapping[int, Stretches]) -> FunctionResult | None:
     numbers = sorted(sizes)
     costs = [FunctionCosts(sizes[number]) for number in numbers]
     last = costs[-1]
@@ -83,16 +81,7 @@ def growing_function(sizes: Mapping[int, Stretches]) -> FunctionResult | None:
         times = [cost.own(name) for cost in costs]
         fitted = growth(numbers, times)
         grown = times[-1].ns - (before.own(name).ns if before else 0.0)
-        chain = () if _says_what(name) else last.chain_to(name, _says_what)
-        callers = chain or last.callers(name)
-        function = FunctionResult(
-            name=name,
-            share=last.share(name),
-            exponent=fitted[0] if fitted else None,
-            callers=callers,
-            no_interrupts=last.no_interrupts(name),
-            place=place_of(name, callers),
-        )
+        function = _result(last, name, last.share(name), fitted[0] if fitted else None)
         candidates.append(
             (bool(fitted and fitted[0] >= _STEEP_FUNCTION and grown > 0), grown, function)
         )
@@ -100,6 +89,45 @@ def growing_function(sizes: Mapping[int, Stretches]) -> FunctionResult | None:
         candidate for candidate in candidates if candidate[0] and candidate[2].share > 0.1
     ] or candidates
     return max(steep, key=lambda candidate: candidate[1])[2] if steep else None
+
+
+def _result(
+    costs: FunctionCosts, name: str, share: float, exponent: float | None
+) -> FunctionResult:
+    chain = () if _says_what(name) else costs.chain_to(name, _says_what)
+    callers = chain or costs.callers(name)
+    return FunctionResult(
+        name=name,
+        share=share,
+        exponent=exponent,
+        callers=callers,
+        no_interrupts=costs.no_interrupts(name),
+        place=place_of(name, callers),
+    )
+
+
+def paying_function(
+    all_there: Stretches, subtracted: Sequence[Stretches], added: Sequence[Stretches] = ()
+) -> FunctionResult | None:
+    """Return the function whose own time is most of what is paid for residents; None without it.
+
+    What is paid is the time in ``all_there``, minus that in each of ``subtracted``, plus that in
+    each of ``added`` (``hunt.stays``). The share is that of all that is paid.
+    """
+    last = FunctionCosts(all_there)
+    less = [FunctionCosts(stretches) for stretches in subtracted]
+    more = [FunctionCosts(stretches) for stretches in added]
+    extras = {
+        name: last.own(name).ns
+        - sum(costs.own(name).ns for costs in less)
+        + sum(costs.own(name).ns for costs in more)
+        for name in last.functions - {_USER}
+    }
+    paid = sum(extra for extra in extras.values() if extra > 0)
+    if paid <= 0:
+        return None
+    name = max(extras, key=lambda name: extras[name])
+    return _result(last, name, extras[name] / paid, None)
 
 
 def scalings(boots: Sequence[BootRecords], alone: Mapping[Case, str]) -> tuple[OwnersResult, ...]:

@@ -35,6 +35,7 @@ def stays_table(result: HuntResult, *, everything: bool) -> Table | None:
         "each pair: instructions that the release of one object costs more for one resident more; "
         "(once): that all objects together cost more",
         "exponents: of the number of residents at its last doubling, then of the number of objects",
+        "grows: the function that has most of what is paid for residents, with its share",
         "predicted: what this adds for as many objects as limits allow, beside as many residents, "
         "100,000 at most",
         f"{result.free} other costs are the same whatever stays",
@@ -132,6 +133,8 @@ def broadcasts_table(result: HuntResult) -> Table | None:
         "in guests with two CPUs, the least and the most of "
         f"{max(broadcast.seeds for broadcast in result.broadcasts)} boots",
         "calls: functions that the other CPU had to run; flushes: of its TLB",
+        "to wake a task on another CPU interrupts it, too: releases with no more interrupts than "
+        "switches of tasks are left out",
         "on other kernels: calls, then flushes",
     )
     table = Block.of(columns, rows, ("way",))

@@ -13,7 +13,7 @@ from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.catalogue import Cost, Kind
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.folder import case_of
-from kteardown_hunt.functions import growing_function
+from kteardown_hunt.functions import paying_function
 from kteardown_hunt.hunt import PERIOD_NS, Hunt
 from kteardown_hunt.limits import largest
 from kteardown_hunt.plan import CONFIRM_SEEDS, Case, TrialPoint, plan_of_points
@@ -193,18 +193,29 @@ def _causes(
             points.setdefault(case, []).extend(sampled)
         if not points:
             continue
-        sizes: dict[tuple[Case, str], dict[int, Stretches]] = {}
-        for stretches in collect(
-            _stage(hunt, f"stay-profile-{cost}", points, profile_ns=PERIOD_NS)
-        ):
+        boots = _stage(hunt, f"stay-profile-{cost}", points, profile_ns=PERIOD_NS)
+        sampled_at = {}
+        for stretches in collect(boots):
             params = dict(stretches.key)
-            stay, _, number = str(params["stay"]).partition("=")
-            sizes.setdefault((case_of(params), stay), {})[int(number)] = stretches
+            place = case_of(params), int(params["objects"]), str(params["stay"])
+            sampled_at[place] = stretches
         for case, grid in chosen:
-            function = growing_function(sizes.get((case, grid.stay), {}))
+            function = _paying(case, grid, sampled_at)
             if function is not None:
                 causes[(case, grid), cost] = function
     return causes
+
+
+def _paying(
+    case: Case, grid: StayGrid, sampled: Mapping[tuple[Case, int, str], Stretches]
+) -> FunctionResult | None:
+    stays = (grid.text(grid.residents[-1]), grid.text(0))
+    numbers = (grid.objects[-1], 0) if grid.baseline else (grid.objects[-1],)
+    there = [sampled.get((case, number, stay)) for number in numbers for stay in stays]
+    if None in there:
+        return None
+    all_there, without_residents, *ends = [stretches for stretches in there if stretches]
+    return paying_function(all_there, [without_residents, *ends[:1]], ends[1:])
 
 
 def _elsewhere(

@@ -161,6 +161,10 @@ def single_points(residents: Mapping[str, int], largest: int) -> list[TrialPoint
 
 
 def profile_points(grid: StayGrid) -> list[TrialPoint]:
-    """Return the points that are sampled: all objects beside the three largest numbers of
-    residents."""
-    return [TrialPoint(grid.objects[-1], grid.text(number)) for number in grid.residents[-3:]]
+    """Return the points that are sampled: with and without residents, with and without objects."""
+    objects = (grid.objects[-1], 0) if grid.baseline else (grid.objects[-1],)
+    return [
+        TrialPoint(number, grid.text(residents))
+        for residents in (0, grid.residents[-1])
+        for number in objects
+    ]

@@ -8,6 +8,7 @@ from kteardown_hunt.broadcasts import (
     broadcast_results,
     counts_each,
     is_broadcast,
+    middle_counts,
 )
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.plan import Case
@@ -16,10 +17,20 @@ from unit.hunt.trial_records import ReportedTrial, reported
 CASE = Case("a", "exit")
 
 
-def boot(kernel: str, seed: int, calls: dict[int, int]) -> BootRecords:
-    """A boot with one trial for each number of objects, and how many calls it counted."""
+def boot(kernel: str, seed: int, calls: dict[int, int], switches: int = 0) -> BootRecords:
+    """A boot with one trial for each number of objects, and how many calls it counted.
+
+    ``switches``: of tasks, for each object.
+    """
     counted = [
-        ReportedTrial(objects, samples={"calls_count": count, "flushes_count": 3})
+        ReportedTrial(
+            objects,
+            samples={
+                "calls_count": count,
+                "flushes_count": 3,
+                "switches_count": switches * objects,
+            },
+        )
         for objects, count in calls.items()
     ]
     return reported(counted, kernel, seed)
@@ -41,6 +52,12 @@ def test_calls_that_do_not_grow_with_every_seed_are_no_result() -> None:
     each = counts_each(boots)
     assert not is_broadcast(each["k", CASE])
     assert broadcast_results(each, "k", {CASE: 288}) == ()
+
+
+def test_calls_that_wake_tasks_are_no_result() -> None:
+    each = counts_each([boot("k", 1, {72: 144, 288: 576}, switches=3)])
+    assert not is_broadcast(each["k", CASE])
+    assert middle_counts(each["k", CASE])["switches_count"] == 3
 
 
 def test_cases_with_too_few_objects_are_left_out() -> None:

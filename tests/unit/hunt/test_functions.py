@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
+from kteardown.analysis.stretches import Stretches, Weight
+from kteardown.model.record import (
+    BootEnd,
+    BootStart,
+    ProfileStretch,
+    Record,
+    Sample,
+    TrialEnd,
+    TrialStart,
+)
 from kteardown.model.record_fields import ParamValue
 from kteardown.rundir.counting import BootRecords
-from kteardown_hunt.functions import place_of, scaling, scalings
+from kteardown_hunt.functions import paying_function, place_of, scaling, scalings
 from kteardown_hunt.plan import OWNER_BOOTS, Case, Options, owners_plan
 
 
@@ -148,3 +157,29 @@ def test_times_are_read_from_the_records_of_each_boot() -> None:
     assert (found.kind, found.way, found.user, found.alone) == ("a", "exit", "root", "linear")
     assert (found.owners, found.objects, found.boots, found.verdict) == (2, 50, 3, "convoy")
     assert found.ratio == pytest.approx(3, rel=1e-3)
+
+
+def sampled(**stacks: int) -> Stretches:
+    """One stretch with so many samples of 1 ns in each function."""
+    stretches = Stretches("kernel", "hunt", ())
+    period = ProfileStretch(
+        trial=0, repetition=0, period_ns=1, cpus=1, stretch_ns=100, samples=1, lost=0
+    )
+    stretches.periods.append(period)
+    stretches.boots[0] += 1
+    for name, count in stacks.items():
+        stretches.stacks[f"entry;{name}"] = Weight(count, count, float(count))
+    return stretches
+
+
+def test_what_residents_cost_by_themselves_is_not_paid_for_them() -> None:
+    """``frees`` ends residents, with and without objects; ``walks`` looks at them."""
+    function = paying_function(
+        sampled(frees=1000, walks=200, closes=50),
+        [sampled(closes=45), sampled(frees=990, closes=5)],
+        [sampled()],
+    )
+    assert function is not None
+    assert function.name == "walks"
+    assert 0.9 < function.share < 1
+    assert paying_function(sampled(closes=5), [sampled(closes=5)]) is None
