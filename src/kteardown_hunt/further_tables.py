@@ -1,5 +1,8 @@
 """The tables of what releases pay for what stays, what they wait for, and whom they interrupt."""
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 from kteardown.report.charts import templates
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Table, Text
@@ -14,16 +17,31 @@ from kteardown_hunt.stay_plan import DECLARED
 
 COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held": "memory"}
 """What the costs are called in tables."""
+_Result = TypeVar("_Result", StayResult, WaitResult, BroadcastResult)
+
+
+def _grouped(
+    results: Iterable[_Result], same: Callable[[_Result], object]
+) -> list[tuple[_Result, int]]:
+    """Return the first of all results that are the same, and how many more of these there are."""
+    groups: dict[object, list[_Result]] = {}
+    for result in results:
+        groups.setdefault(same(result), []).append(result)
+    return [(group[0], len(group) - 1) for group in groups.values()]
+
+
+def _way(result: StayResult | WaitResult | BroadcastResult, more: int) -> str:
+    return f"{result.kind}, {result.way}" + (f" (+{more})" if more else "")
 
 
 def stays_table(result: HuntResult, *, everything: bool) -> Table | None:
     """Return the table of costs that grow with what stays; with ``everything`` also of unknown
     ones."""
-    rows = [
-        _stay_row(stay, result)
-        for stay in result.stays
-        if stay.is_find or (everything and stay.verdict == "unknown")
-    ]
+    shown = (
+        stay for stay in result.stays if stay.is_find or (everything and stay.verdict == "unknown")
+    )
+    groups = _grouped(shown, lambda stay: (stay.kind, stay.stay, stay.cost, stay.verdict))
+    rows = [_stay_row(stay, more, result) for stay, more in groups]
     if not rows:
         return None
     columns = (
@@ -32,6 +50,7 @@ def stays_table(result: HuntResult, *, everything: bool) -> Table | None:
     )
     left = {"way", "cost", "beside", "grows", "predicted", *result.against}
     notes = [
+        "(+2): two more ways of the same kind",
         "each pair: instructions that the release of one object costs more for one resident more; "
         "(once): that all objects together cost more",
         "exponents: of the number of residents at its last doubling, then of the number of objects",
@@ -46,7 +65,7 @@ def stays_table(result: HuntResult, *, everything: bool) -> Table | None:
     return Table("Pays for what stays", Block.of(columns, rows, left), notes=tuple(notes))
 
 
-def _stay_row(stay: StayResult, result: HuntResult) -> tuple[Text, ...]:
+def _stay_row(stay: StayResult, more: int, result: HuntResult) -> tuple[Text, ...]:
     once = "" if stay.for_each_object else " (once)"
     pair = "-" if stay.instructions is None else f"{number(stay.instructions)}{once}"
     exponents = ", ".join(
@@ -55,7 +74,7 @@ def _stay_row(stay: StayResult, result: HuntResult) -> tuple[Text, ...]:
     )
     function = stay.function
     return (
-        f"{stay.kind}, {stay.way}",
+        _way(stay, more),
         COST_WORDS[stay.cost],
         stay.resident,
         (pair, "worse" if stay.is_find else None),
@@ -89,9 +108,14 @@ def waits_table(result: HuntResult) -> Table | None:
     """Return the table of releases that wait once for each object; None if there is none."""
     if not result.waits:
         return None
-    rows = [_wait_row(wait, result) for wait in result.waits]
+    groups = _grouped(
+        result.waits,
+        lambda wait: (wait.kind, wait.part, wait.functions[0].name if wait.functions else wait.way),
+    )
+    rows = [_wait_row(wait, more, result) for wait, more in groups]
     columns = ("way", "waits", "asleep each", "in all", "at", "in", *result.against)
     notes = (
+        "(+2): two more ways of the same kind that wait in the same function",
         "asleep each: for one object more, by the guest's clock; in all: for the largest number",
         "waits: in the release itself, or deferred: a kernel thread waits after it",
         "in: the functions that sleep, with how many waits one object more adds",
@@ -100,12 +124,12 @@ def waits_table(result: HuntResult) -> Table | None:
     return Table("Waits for each object", Block.of(columns, rows, left), notes=notes)
 
 
-def _wait_row(wait: WaitResult, result: HuntResult) -> tuple[Text, ...]:
+def _wait_row(wait: WaitResult, more: int, result: HuntResult) -> tuple[Text, ...]:
     functions = "; ".join(
         f"{function.name}() {function.count_each:.2g}" for function in wait.functions
     )
     return (
-        f"{wait.kind}, {wait.way}",
+        _way(wait, more),
         wait.part,
         (_ms(wait.each_ns), "worse"),
         f"{wait.asleep_ns[-1] / 1e9:.3g} s",
@@ -127,9 +151,11 @@ def broadcasts_table(result: HuntResult) -> Table | None:
     none."""
     if not result.broadcasts:
         return None
-    rows = [_broadcast_row(broadcast, result) for broadcast in result.broadcasts]
+    groups = _grouped(result.broadcasts, lambda broadcast: broadcast.kind)
+    rows = [_broadcast_row(broadcast, more, result) for broadcast, more in groups]
     columns = ("way", "calls each", "flushes each", "at", *result.against)
     notes = (
+        "(+2): two more ways of the same kind",
         "in guests with two CPUs, the least and the most of "
         f"{max(broadcast.seeds for broadcast in result.broadcasts)} boots",
         "calls: functions that the other CPU had to run; flushes: of its TLB",
@@ -141,10 +167,10 @@ def broadcasts_table(result: HuntResult) -> Table | None:
     return Table("Interrupts other CPUs for each object", table, notes=notes)
 
 
-def _broadcast_row(broadcast: BroadcastResult, result: HuntResult) -> tuple[Text, ...]:
+def _broadcast_row(broadcast: BroadcastResult, more: int, result: HuntResult) -> tuple[Text, ...]:
     there = (broadcast.elsewhere.get(source) for source in result.against)
     return (
-        f"{broadcast.kind}, {broadcast.way}",
+        _way(broadcast, more),
         _between(broadcast.calls_each),
         _between(broadcast.flushes_each),
         f"{broadcast.objects:,}",
