@@ -116,28 +116,34 @@ def chosen_residents(names: Iterable[str], kinds: Sequence[Kind], user: str) -> 
                 if user == "root" or not by_name[resident].privileged
             }
             continue
-        resident, given, number = name.partition("=")
+        resident = name.partition("=")[0]
         kind = by_name.get(resident)
         if kind is None:
             raise InputError(
                 f"--stay: there is no kind called {resident!r}{did_you_mean(resident, by_name)}",
                 hint=f"write {ALL}, or choose from `kteardown list kinds`.",
             )
-        if given and not (number.isdecimal() and 0 < int(number) <= 1_000_000):
-            raise InputError(
-                f"--stay {name}: {number!r} is not a number from 1 to 1,000,000",
-                hint=f"write {resident}={GENERAL.get(resident, MOST_RESIDENTS)}.",
-            )
         if user != "root" and kind.privileged:
             raise InputError(
                 f"--stay {name}: only root can make the objects of {resident}",
                 hint="leave --unprivileged out, or choose another kind.",
             )
-        most = kind.most or MOST_RESIDENTS
-        chosen[resident] = (
-            int(number) if given else GENERAL.get(resident, min(most, MOST_RESIDENTS))
-        )
+        chosen[resident] = _number_of(name, kind)
     return chosen
+
+
+def _number_of(name: str, kind: Kind) -> int:
+    """Return how many residents ``KIND`` or ``KIND=NUMBER`` means. Raises InputError."""
+    _, given, number = name.partition("=")
+    most = kind.most or 1_000_000
+    if not given:
+        return GENERAL.get(kind.name, min(most, MOST_RESIDENTS))
+    if not (number.isdecimal() and 0 < int(number) <= most):
+        raise InputError(
+            f"--stay {name}: {number!r} is not a number from 1 to {most:,}",
+            hint=f"write {kind.name}={GENERAL.get(kind.name, min(most, MOST_RESIDENTS))}.",
+        )
+    return int(number)
 
 
 def together(residents: Mapping[str, int]) -> str:

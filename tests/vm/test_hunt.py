@@ -247,6 +247,23 @@ def test_a_guest_that_panics_in_a_shared_boot_is_a_find_about_one_kind(tmp_path:
     assert not [case for case in others for failed in case.failed if failed.outcome != "failed"]
 
 
+@pytest.mark.full
+def test_residents_that_cannot_be_made_name_their_limit(tmp_path: Path) -> None:
+    file = tmp_path / "hunt.json"
+    done = kteardown(
+        *("hunt", "--source", "debian-image:6.12", "--kinds", "pipes", "--budget", "5"),
+        *("--stay", "shm_segments=40000,files_one_inode", "--json", str(file)),
+        runs=tmp_path / "runs",
+    )
+    result = result_of(file)
+    failed = [stay for stay in result.stays if stay.verdict == "failed"]
+    assert {stay.stay for stay in failed} == {"shm_segments"}
+    assert all("shmget" in stay.reason and "shmmni" in stay.reason for stay in failed)
+    # The other residents can be made: pipes do not look at them.
+    assert not [stay for stay in result.stays if stay.is_find]
+    assert "Not measured beside" in done.stdout
+
+
 HANGER = """
 #include "hunt/kind.h"
 

@@ -46,6 +46,9 @@ def hunt(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("--show", "last", "--budget", "300"), "--budget cannot be changed"),
         (("--show", "last", "--against", "debian-image:6.1"), "--against cannot be changed"),
         (("--show", "last", "--locks", "debian:6.12"), "--locks cannot be changed"),
+        (("--show", "last", "--stay", "all"), "--stay cannot be changed"),
+        (("--resume", "last", "--stay", "no_such"), "there is no kind called 'no_such'"),
+        (("--resume", "last", "--stay", "pipes=0"), "is not a number from 1"),
         (("--resume", "last", "--locks", "debian-image:6.12"), "a prebuilt kernel does not count"),
         (
             ("--show", "last", "--resume", "last"),
@@ -96,6 +99,15 @@ def with_kind(folder: Path) -> Path:
     )
     (folder / "kinds" / "foreign.c").write_text(f"#include <stdio.h>\n{code}\n")
     return folder
+
+
+def test_what_stays_can_be_added_once(begun: Path) -> None:
+    folder = HuntFolder.find("last")
+    folder.extend((), "", ("pipes", "files_one_inode=9"))
+    assert folder.request().stay == ("pipes", "files_one_inode=9")
+    assert folder.request().command == "kteardown hunt --stay pipes,files_one_inode=9"
+    done = hunt(begun, "--resume", "last", "--stay", "all")
+    assert "--stay cannot be changed" in done.stderr
 
 
 def test_kinds_are_executed_only_from_a_folder_that_is_named(tmp_path: Path) -> None:
