@@ -56,6 +56,7 @@ _SHARED = (
     "waits",
     "broadcasts",
     "broadcasts-confirm",
+    "stay-check",
     "stay-screen",
     "stay-single",
     "stay",

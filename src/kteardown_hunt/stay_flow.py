@@ -17,9 +17,10 @@ from kteardown_hunt.functions import paying_function
 from kteardown_hunt.hunt import PERIOD_NS, Hunt
 from kteardown_hunt.limits import largest
 from kteardown_hunt.plan import CONFIRM_SEEDS, Case, TrialPoint, plan_of_points
-from kteardown_hunt.result import CostPrediction, FunctionResult, StayResult
+from kteardown_hunt.result import CostPrediction, FailureResult, FunctionResult, StayResult
 from kteardown_hunt.stay_plan import (
     DECLARED,
+    MOST_OBJECTS,
     StayGrid,
     chosen_residents,
     declared_grid,
@@ -90,43 +91,74 @@ def _stage(
 def _general_grids(
     hunt: Hunt, residents: Mapping[str, int], most: Mapping[Case, int]
 ) -> tuple[list[tuple[Case, StayGrid]], list[StayResult]]:
-    """Return which cases differ beside which residents, and those that could not be measured."""
+    """Return which cases differ beside which residents, and the residents that could not be
+    made."""
     sizes = {case: number for case, number in most.items() if number}
-    hunt.reporter.note(f"measuring {len(sizes)} ways to release beside {', '.join(residents)}")
-    points = {case: screen_points(residents, number) for case, number in sizes.items()}
-    screen = _of_source(hunt, _stage(hunt, "stay-screen", points, by_residents=True))
-    all_of_them = together(residents)
-    suspects = [
-        case
-        for case, costs in screen.items()
-        if differing(costs, [all_of_them]) or costs.failed_beside(all_of_them)
-    ]
-    if not suspects:
+    if not sizes:
         return [], []
+    groups, failed = _groups(hunt, residents, *next(iter(sizes.items())))
+    hunt.reporter.note(f"measuring {len(sizes)} ways to release beside {', '.join(residents)}")
+    points = {case: screen_points(groups, number) for case, number in sizes.items()}
+    screen = _of_source(hunt, _stage(hunt, "stay-screen", points, by_residents=True))
+    suspects: dict[Case, dict[str, int]] = {}
+    for case, costs in screen.items():
+        differ = [group for group in groups if _may_differ(costs, together(group))]
+        if differ:
+            suspects[case] = {name: number for group in differ for name, number in group.items()}
+    if not suspects:
+        return [], failed
     hunt.reporter.note(f"measuring {len(suspects)} of them beside one sort of residents at a time")
-    points = {case: single_points(residents, sizes[case]) for case in suspects}
+    points = {case: single_points(those, sizes[case]) for case, those in suspects.items()}
     single = _of_source(hunt, _stage(hunt, "stay-single", points, by_residents=True))
     grids: list[tuple[Case, StayGrid]] = []
-    failed: list[StayResult] = []
     for case, costs in single.items():
-        for name, number in residents.items():
+        for name, number in suspects[case].items():
             stay = together({name: number})
             if differing(costs, [stay]):
                 grids.append((case, general_grid(name, number, sizes[case])))
             elif failure := costs.failed_beside(stay):
-                failed.append(
-                    StayResult(
-                        **vars(case),
-                        cost="sync",
-                        stay=name,
-                        resident=_resident(hunt, case, name),
-                        verdict="failed",
-                        reason=f"{failure.brief}: {failure.detail}",
-                        objects=failure.objects,
-                        residents=number,
-                    )
-                )
+                failed.append(_failed(hunt, case, name, number, failure))
     return grids, failed
+
+
+def _may_differ(costs: StayCosts, stay: str) -> bool:
+    return bool(differing(costs, [stay])) or costs.failed_beside(stay) is not None
+
+
+def _groups(
+    hunt: Hunt, residents: Mapping[str, int], case: Case, objects: int
+) -> tuple[list[dict[str, int]], list[StayResult]]:
+    """Return which residents are there at once, and those that cannot be made.
+
+    All at once are what a guest usually has memory for; otherwise each sort is by itself.
+    """
+    singles = [{name: number} for name, number in residents.items()]
+    stays = [*map(together, singles), together(residents)]
+    points = {case: [TrialPoint(min(objects, MOST_OBJECTS), stay) for stay in stays]}
+    costs = _of_source(hunt, _stage(hunt, "stay-check", points)).get(case, StayCosts())
+    failed = [
+        _failed(hunt, case, name, residents[name], failure)
+        for name in residents
+        if (failure := costs.failed_beside(together({name: residents[name]})))
+    ]
+    without = {result.stay for result in failed}
+    possible = {name: number for name, number in residents.items() if name not in without}
+    if not failed and costs.failed_beside(stays[-1]) and len(residents) > 1:
+        return singles, failed
+    return [possible] if possible else [], failed
+
+
+def _failed(hunt: Hunt, case: Case, name: str, number: int, failure: FailureResult) -> StayResult:
+    return StayResult(
+        **vars(case),
+        cost="sync",
+        stay=name,
+        resident=_resident(hunt, case, name),
+        verdict="failed",
+        reason=f"{failure.brief}: {failure.detail}",
+        objects=failure.objects,
+        residents=number,
+    )
 
 
 def _of_source(hunt: Hunt, boots: Sequence[BootRecords]) -> dict[Case, StayCosts]:
@@ -158,7 +190,12 @@ def _measured(hunt: Hunt, grids: Sequence[tuple[Case, StayGrid]]) -> list[StayRe
             for cost, law in of.items()
         ]
         case, grid = at
-        if not of and case in measured and (failure := measured[case].failed_beside(grid.stay)):
+        failures = (
+            failure
+            for number in grid.residents
+            if case in measured and (failure := measured[case].failed_beside(grid.text(number)))
+        )
+        if not of and (failure := next(failures, None)):
             failed = StayLaw("failed", f"{failure.brief}: {failure.detail}")
             results.append(_result(hunt, at, "sync", failed, None, {}))
     return results

@@ -151,19 +151,19 @@ def together(residents: Mapping[str, int]) -> str:
     return ",".join(f"{name}={number}" for name, number in residents.items())
 
 
-def screen_points(residents: Mapping[str, int], largest: int) -> list[TrialPoint]:
-    """Return the points that show whether anything that stays matters: none, all, none again."""
+def screen_points(groups: Sequence[Mapping[str, int]], largest: int) -> list[TrialPoint]:
+    """Return the points that show whether anything that stays matters: none, a group, none again,
+    and so on."""
     objects = min(largest, MOST_OBJECTS)
-    return [TrialPoint(objects, stay) for stay in (NO_RESIDENTS, together(residents), NO_RESIDENTS)]
+    stays = [NO_RESIDENTS]
+    for group in groups:
+        stays += [together(group), NO_RESIDENTS]
+    return [TrialPoint(objects, stay) for stay in stays]
 
 
 def single_points(residents: Mapping[str, int], largest: int) -> list[TrialPoint]:
     """Return the points that show which of them matters, with none before and after each."""
-    objects = min(largest, MOST_OBJECTS)
-    stays = [NO_RESIDENTS]
-    for name, number in residents.items():
-        stays += [f"{name}={number}", NO_RESIDENTS]
-    return [TrialPoint(objects, stay) for stay in stays]
+    return screen_points([{name: number} for name, number in residents.items()], largest)
 
 
 def profile_points(grid: StayGrid) -> list[TrialPoint]:

@@ -49,8 +49,8 @@ class StayCosts:
     """By the parameter ``stay``."""
 
     def failed_beside(self, stay: str) -> FailureResult | None:
-        """Return what failed first with a parameter that begins so; None if nothing did."""
-        return next((failure for text, failure in self.failures if text.startswith(stay)), None)
+        """Return what failed first with this parameter; None if nothing did."""
+        return next((failure for text, failure in self.failures if text == stay), None)
 
 
 def stay_costs(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], StayCosts]:

@@ -38,7 +38,7 @@ def walks(kernel: str, trial: PlannedTrial) -> ReportedTrial:
     there = residents_of(trial)
     stay = str(trial.params["stay"])
     if "impossible" in there:
-        return ReportedTrial(objects, stay, detail="the residents impossible=4608 cannot be made")
+        return ReportedTrial(objects, stay, detail="the residents impossible=9 cannot be made")
     paying = there.get("declared", 0) + there.get("walked", 0) if kernel == "k" else 0
     ends = 900 * there.get("declared", 0)
     cost = 100_000 + 5_000 * objects + ends + 7 * objects * paying
@@ -63,13 +63,13 @@ def test_one_sort_of_many_that_stay_is_named(tmp_path: Path) -> None:
     hunt = simulated(tmp_path, kinds, walks, Request(source="k", stay=("walked", "free")))
     (stay,) = measure_stays(hunt, SCREENED)["stays"]
     assert (stay.stay, stay.verdict) == ("walked", "pays")
-    assert hunt.stages[:2] == ["stay-screen", "stay-single"]
+    assert hunt.stages[:3] == ["stay-check", "stay-screen", "stay-single"]
 
 
 def test_a_release_that_no_resident_matters_to_is_measured_no_further(tmp_path: Path) -> None:
     hunt = simulated(tmp_path, (PLAIN, FREE), walks, Request(source="k", stay=("free",)))
     assert measure_stays(hunt, SCREENED)["stays"] == ()
-    assert hunt.stages == ["stay-screen"]
+    assert hunt.stages == ["stay-check", "stay-screen"]
 
 
 def test_residents_that_cannot_be_made_are_named_and_others_measured(tmp_path: Path) -> None:
@@ -79,6 +79,18 @@ def test_residents_that_cannot_be_made_are_named_and_others_measured(tmp_path: P
     assert stays["impossible"].verdict == "failed"
     assert "cannot be made" in stays["impossible"].reason
     assert stays["walked"].verdict == "pays"
+
+
+def test_residents_that_do_not_fit_together_are_measured_one_by_one(tmp_path: Path) -> None:
+    def crowded(kernel: str, trial: PlannedTrial) -> ReportedTrial:
+        if len(residents_of(trial)) > 1:
+            return ReportedTrial(288, str(trial.params["stay"]), detail="out of memory")
+        return walks(kernel, trial)
+
+    kinds = (PLAIN, FREE, WALKED)
+    hunt = simulated(tmp_path, kinds, crowded, Request(source="k", stay=("free", "walked")))
+    (stay,) = measure_stays(hunt, SCREENED)["stays"]
+    assert (stay.stay, stay.verdict) == ("walked", "pays")
 
 
 def test_a_hunt_without_residents_has_no_such_stage(tmp_path: Path) -> None:

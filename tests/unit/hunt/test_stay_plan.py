@@ -63,7 +63,7 @@ def test_a_kind_that_declares_nothing_has_no_grid() -> None:
 
 def test_every_sort_is_measured_between_two_points_without() -> None:
     residents = {"a": 1, "b": 2}
-    assert [point.stay for point in screen_points(residents, 10)] == ["-", "a=1,b=2", "-"]
+    assert [point.stay for point in screen_points([residents], 10)] == ["-", "a=1,b=2", "-"]
     single = [point.stay for point in single_points(residents, 10)]
     assert single == ["-", "a=1", "-", "b=2", "-"]
 

@@ -99,9 +99,9 @@ def test_what_differs_less_than_the_guest_drifts_is_not_looked_at() -> None:
 
 def test_a_resident_that_cannot_be_made_is_a_failure_with_its_limit() -> None:
     costs = stay_costs([boot((9, NO_RESIDENTS, 1e6), (9, "a=1", None))])["k", Case("a", "exit")]
-    failure = costs.failed_beside("a")
+    failure = costs.failed_beside("a=1")
     assert failure and "nofile" in failure.detail
-    assert costs.failed_beside("b") is None
+    assert costs.failed_beside("b=1") is None
 
 
 def test_laws_of_one_sort_of_residents_leave_others_out() -> None:
