@@ -18,4 +18,4 @@ KIND(dummies_netns, "netdevices", "dummy device of one network namespace beside 
      .call = "RTM_DELLINK of their group", .prepare = net_without_ipv6, .add = add,
      .remove = net_unlink_object, .release = net_unlink_group,
      .resident = "other network namespace, without devices of its own", .residents_limit = "netns",
-     .most_residents = 4096, .stay = stay);
+     .most_residents = 512, .stay = stay);

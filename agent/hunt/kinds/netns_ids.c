@@ -58,4 +58,4 @@ KIND(netns_ids, "namespaces", "network namespace beside others with ids", .shape
      .limit = "netns", .needs = "CONFIG_NET_NS", .call = "close() of all", .prepare = prepare,
      .add = add, .remove = remove_one, .release = release,
      .resident = "network namespace with an id in 16 others", .residents_limit = "netns",
-     .most_residents = 4096, .stay = stay);
+     .most_residents = 512, .stay = stay);
