@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kteardown.coverage import attribute, changed
+from kteardown.coverage import call_paths, changed
 from kteardown.coverage.direct_calls import DirectCalls
 from kteardown.errors import KteardownError
 from kteardown.kernels import apply_patches, object_changes, series, source_lines
@@ -125,7 +125,7 @@ def read_objects(content: bytes, folder: Path) -> None:
     text = content.decode(errors="replace")
     object_changes._ADDRESS.sub("", text)
     object_changes._FUNCTION.findall(text)
-    list(attribute._CALL.finditer(text))
+    list(call_paths._CALL.finditer(text))
     source_lines.parse_addr2line(text)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage.attribute import calls_of
+from kteardown.coverage.call_paths import calls_of
 from kteardown.coverage.direct_calls import DirectCalls
 
 SOURCE = """\

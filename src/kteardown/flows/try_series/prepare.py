@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
-from kteardown.coverage.attribute import FunctionId, call_paths
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.call_paths import call_paths
 from kteardown.errors import NotBuiltError, NotExercisedError
 from kteardown.flows.runner import Runner
 from kteardown.flows.try_series.choose import SHOWN, choose_workloads, no_workload

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.coverage import attribute
+from kteardown.coverage import call_paths
 from kteardown.coverage.attribute import FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.flows.try_series.prepare import with_call_paths
@@ -19,7 +19,7 @@ def test_the_call_path_of_what_no_workload_executes_is_named(
     reached, inlined = FunctionId("kernel/a.c", "reached"), FunctionId("kernel/a.c", "inlined")
     exit_call = FunctionId("kernel/exit.c", "__do_sys_exit")
     monkeypatch.setattr(
-        attribute, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]}
+        call_paths, "callers_of", lambda folder: {reached: [inlined], inlined: [exit_call]}
     )
     changed = (
         ChangedFunction("kernel/a.c", "reached"),

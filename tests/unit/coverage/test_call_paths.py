@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from kteardown.coverage.attribute import FunctionId, call_paths
+from kteardown.coverage.attribute import FunctionId
+from kteardown.coverage.call_paths import call_paths
 
 SOURCE = """\
 #define NOINLINE __attribute__((noinline))
