@@ -55,6 +55,15 @@ class Executed:
     """All instructions of the kernel."""
 
 
+class Entered(NamedTuple):
+    """How often a function was entered from one place in ``callers``: a function, and those into
+    which it is inlined. Without callers: through pointers."""
+
+    name: str
+    callers: frozenset[str]
+    times: int
+
+
 class _Place(NamedTuple):
     """What an address belongs to, as numbers: its function, the entries and lines it counts for."""
 
@@ -166,6 +175,36 @@ class DebugInfo:
             executed.lines[file, line] = executed.lines.get((file, line), 0) + count
         return executed
 
+    def entered(self, counts: Mapping[int, int], names: Collection[str]) -> list[Entered]:
+        """Return how often functions with these ``names`` were entered, by their callers.
+
+        What the compiler divided off a function (f.part.0, f.cold) is entered by that function.
+        """
+        self.learn(counts)
+        wanted = {number for function, number in self._functions.items() if function.name in names}
+        first: dict[int, int] = {}
+        for at in sorted(counts):
+            if (place := self._places[at]) and not wanted.isdisjoint(place.within):
+                for entry in place.entries:
+                    first.setdefault(entry, counts[at])
+        copies = list(self._entries)
+        entered: list[Entered] = []
+        symbols: dict[int, Entered] = {}
+        for entry, count in first.items():
+            function, (start, outer) = copies[entry]
+            if function.name in names and outer:
+                callers = frozenset(frame.function for frame in outer)
+                entered.append(Entered(function.name, callers, count))
+            elif function.name in names and ".part" not in self._name(start):
+                symbols[start] = Entered(function.name, frozenset(), count)
+        functions = list(self._functions)
+        for at, to in self._calls(counts) if symbols else ():
+            if to in symbols and (place := self._places[at]):
+                callers = frozenset(functions[number].name for number in place.within)
+                entered.append(Entered(symbols[to].name, callers, counts[at]))
+                symbols[to] = symbols[to]._replace(times=symbols[to].times - counts[at])
+        return [*entered, *symbols.values()]
+
     def _within(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> set[int]:
         """Return the addresses of the instructions of ``functions`` and of what is inlined into
         them."""
@@ -253,6 +292,9 @@ class DebugInfo:
                 to = code.target(at)
                 self._targets[at] = to if to in functions else None
         return [(at, to) for at in wanted if (to := self._targets[at]) is not None]
+
+    def _name(self, start: int) -> str:
+        return self._names[bisect.bisect_left(self._starts, start)]
 
     def _symbol(self, address: int) -> int:
         """Return the address of the function that ``address`` is in."""

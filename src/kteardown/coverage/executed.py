@@ -23,6 +23,7 @@ from kteardown.coverage.attribute import (
     counts_of,
 )
 from kteardown.coverage.changed import ChangedFunction
+from kteardown.coverage.events import NAMES, Counted, compare_events, events_of
 from kteardown.coverage.maps import (
     CoverageMap,
     PointCoverage,
@@ -35,6 +36,7 @@ from kteardown.coverage.maps import (
 )
 from kteardown.errors import GuestError, InputError, KteardownError
 from kteardown.kernels.request import KernelImage
+from kteardown.model.events import EventFigure
 from kteardown.model.experiment import Experiment, MachineSpec
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Workload
@@ -102,6 +104,8 @@ class Exercised:
     less often can save more, since those are not counted.
     """
     cost: PathCost | None = None
+    events: tuple[EventFigure, ...] = ()
+    """What happens to other tasks and CPUs, on base and on the variant."""
 
     @property
     def exercised(self) -> bool:
@@ -136,6 +140,8 @@ def executed(
     functions = {function.id for function in changed if function.kind == "function"}
     costs: list[list[float]] = []
     whole: list[list[float]] = []
+    events: list[list[Counted]] = []
+    events_later: list[list[Counted]] = []
     share = 0.0
     for kernel, boots in zip(kernels, booted, strict=True):
         info = DebugInfo(kernel.image.parent)
@@ -145,6 +151,8 @@ def executed(
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
         whole += ([float(sum(counts.values())) for counts in side] for side in sides)
+        events += ([_happened(counts, info) for counts in side] for side in sides)
+        events_later += ([_happened_later(trials[at], info) for trials in boots] for at in (0, -1))
         shares = [
             [cost / (every or 1) for cost, every in zip(*side, strict=True)]
             for side in zip(costs[-2:], whole[-2:], strict=True)
@@ -154,7 +162,21 @@ def executed(
     cost = _cost(workload, sizes, costs)
     objects = _objects(workload, sizes) if cost.objects else 0
     cost = replace(cost, share=share, inside=_more(whole, objects), later=_more(later, objects))
-    return replace(_exercised(workload, booted[-1][0], changed, info), cost=cost)
+    objects = _objects(workload, sizes)
+    figures = compare_events(events, workload.law, objects)
+    figures += compare_events(events_later, workload.law, objects, afterwards=True)
+    exercised = _exercised(workload, booted[-1][0], changed, info)
+    return replace(exercised, cost=cost, events=tuple(figures))
+
+
+def _happened(counts: Mapping[int, int], info: DebugInfo) -> Counted:
+    return events_of(info.entered(counts, NAMES))
+
+
+def _happened_later(trial: CountedTrial, info: DebugInfo) -> Counted:
+    """Return what happens after a stretch; nothing if the guest does not become quiet."""
+    blocks = trial.afterwards
+    return _happened(counts_of(blocks, inside=False), info) if blocks else {}
 
 
 def _booted(

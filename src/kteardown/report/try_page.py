@@ -14,6 +14,7 @@ from kteardown.judge.answer import outcome_of_error
 from kteardown.judge.verdicts import OUTCOME_OF, VERDICTS, Outcome, worst
 from kteardown.kernels.request import KernelImage
 from kteardown.kernels.source_name import with_short_commit
+from kteardown.model.events import EventFigure
 from kteardown.model.record_fields import ParamValue
 from kteardown.patches.config_of_series import SeriesConfig, why
 from kteardown.patches.posted import PostedSeries
@@ -25,6 +26,7 @@ from kteardown.report.formats.text import LINES
 from kteardown.report.formatting import percent
 from kteardown.report.material import Material, Measured
 from kteardown.report.publication import Publication
+from kteardown.report.sections.events import event_tables
 from kteardown.report.sentence import VariantLine, lines
 from kteardown.report.table import Table
 from kteardown.visible import on_one_line, visible
@@ -51,6 +53,7 @@ class Exercise:
     share: float = 0.0
     """Of the changed functions in what the kernel executes in the stretch."""
     cost: PathCost | None = None
+    events: tuple[EventFigure, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +143,7 @@ def page(tried: Tried) -> str:
         for text in limits(material.result, alone=len(measurement.materials) == 1)
     ]
     parts = [_heading(tried.posted), *map(wrapped, [*costs(tried), *sentence(tried).splitlines()])]
+    parts += map(layout, event_tables((m.workload, m.exercise.events) for m in tried.measured))
     parts += [
         layout_of_few(table)
         for measurement in tried.measured
@@ -274,6 +278,7 @@ def details(tried: Tried) -> dict[str, Any]:
                 "exercised": measurement.exercise.exercised,
                 "exercise": measurement.exercise.sentences,
                 "cost": asdict(measurement.exercise.cost) if measurement.exercise.cost else None,
+                "events": [figure.model_dump() for figure in measurement.exercise.events],
             }
             for measurement in tried.measured
         ],

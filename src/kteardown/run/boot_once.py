@@ -58,6 +58,8 @@ class CountedTrial:
     later: int | None = None
     """Instructions of the kernel after the stretch; None if not counted, or if the guest is not
     quiet."""
+    afterwards: TrialBlocks | None = None
+    """What these instructions are; their stretch is over, so they count as outside of it."""
 
     @property
     def ran(self) -> bool:
@@ -291,8 +293,11 @@ def _trials(
     ):
         end = ends.get(trial.index)
         status, detail = (end.status, end.detail) if end else ("", "")
-        later = parts[0].outside if parts and parts[1].outside < _QUIET else None
-        trials.append(CountedTrial(trial.workload, trial.params, status, detail, section, later))
+        after = parts[0] if parts and parts[1].outside < _QUIET else None
+        later = after.outside if after else None
+        trials.append(
+            CountedTrial(trial.workload, trial.params, status, detail, section, later, after)
+        )
     return tuple(trials)
 
 

@@ -139,3 +139,37 @@ def test_functions_are_found_by_their_symbols(program: Path) -> None:
     found = DebugInfo(program).named({"outer", "inlined", "not_there"})
     assert {function.name for function in found} == {"outer"}
     assert all(function.file.endswith("p.c") for function in found)
+
+
+def entered(info: DebugInfo, counts: dict[int, int], *names: str) -> list[tuple[str, str, int]]:
+    found = info.entered(counts, names)
+    return sorted((e.name, "+".join(sorted(e.callers)), e.times) for e in found if e.times)
+
+
+def test_entries_by_caller(program: Path) -> None:
+    info = DebugInfo(program)
+    # deep() is called once more than its callers call it: through a pointer.
+    times = {"outer": 3, "changed": 2, "other": 3, "helper": 8, "deep": 12, "__schedule": 3}
+    blocks = [block for name, n in times.items() for block in blocks_of(program, n, 0, name)]
+    counts = counts_of(TrialBlocks(1, tuple(blocks)), inside=True)
+    assert entered(info, counts, "deep") == [
+        ("deep", "", 1),
+        ("deep", "__schedule", 3),
+        ("deep", "helper", 8),
+    ]
+    assert entered(info, counts, "helper", "absent") == [
+        ("helper", "changed", 2),
+        ("helper", "other", 3),
+        ("helper", "other", 3),
+    ]
+    # The two copies of a function that is inlined.
+    assert entered(info, counts, "inlined") == [("inlined", "outer", 3)] * 2
+
+
+def test_what_the_compiler_divided_off_is_not_entered(program: Path, tmp_path: Path) -> None:
+    (tmp_path / "vmlinux").symlink_to(program / "vmlinux")
+    symbols = (program / "System.map").read_text().replace(" deep\n", " deep.part.0\n")
+    (tmp_path / "System.map").write_text(symbols)
+    counts = counts_of(TrialBlocks(1, blocks_of(program, 5, 0, "deep")), inside=True)
+    assert entered(DebugInfo(program), counts, "deep") == [("deep", "", 5)]
+    assert entered(DebugInfo(tmp_path), counts, "deep") == []

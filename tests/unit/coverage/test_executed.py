@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kteardown.coverage import executed as module
-from kteardown.coverage.attribute import Counts, Executed, FunctionId
+from kteardown.coverage.attribute import Counts, Entered, Executed, FunctionId
 from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import (
     Exercised,
@@ -27,7 +27,7 @@ from kteardown.progress import SilentReporter
 from kteardown.report.charts import written
 from kteardown.run.boot_once import CountedBoot, CountedTrial
 from kteardown.run.setting import Bootable
-from kteardown.vm.qemu_library import TrialBlocks
+from kteardown.vm.qemu_library import CodeBlock, TrialBlocks
 from unit.fake_machine import FakeBoot, FakeMachine
 
 FILE = "mm/z.c"
@@ -151,3 +151,67 @@ def test_a_kernel_on_which_nothing_could_be_counted_is_named(
             SilentReporter(),
             machine=machine,
         )
+
+
+class _Waiting(_Info):
+    """Debug information of a kernel in which address 1 is synchronize_rcu() and 2 call_rcu()."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def learn(self, addresses: set[int]) -> None:
+        pass
+
+    def with_callees(self, counts: dict[int, int], functions: set[FunctionId]) -> float:
+        return 0.0
+
+    def entered(self, counts: dict[int, int], names: frozenset[str]) -> list[Entered]:
+        functions = {1: "synchronize_rcu", 2: "call_rcu"}
+        assert names >= set(functions.values())
+        return [Entered(functions[at], frozenset(), count) for at, count in counts.items()]
+
+
+def test_events_of_the_stretch_and_of_what_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    def boot(
+        kernel: Bootable, workload: object, points: list[dict[str, int]], *_: object, **__: object
+    ) -> CountedBoot:
+        address = 1 if kernel.image.name == "base" else 2
+        trials = tuple(
+            CountedTrial(
+                "zombies",
+                dict(point),
+                "ok",
+                "",
+                TrialBlocks(1, (CodeBlock(address, point["zombies"] + 2, 9, "1"),)),
+                0,
+                TrialBlocks(0, (CodeBlock(1, 0, 7, "1"),)),
+            )
+            for point in points
+        )
+        return CountedBoot(TrialBlocks(0, ()), trials, (), END)
+
+    monkeypatch.setattr(module, "boot_counted", boot)
+    monkeypatch.setattr(module, "DebugInfo", _Waiting)
+    base, changed = (
+        KernelImage(name, Path(name), "debian:6.12", "", "x86_64", "", "", "", "")
+        for name in ("base", "changed")
+    )
+    machine = FakeMachine(lambda job: FakeBoot())
+    done = module.executed(
+        [base, changed],
+        load_workload("zombies"),
+        {"zombies": 300},
+        [],
+        SilentReporter(),
+        seeds=2,
+        machine=machine,
+    )
+    shown = [(e.event, e.objects, e.afterwards, e.base, e.changed) for e in done.events if e.shown]
+    assert shown == [
+        ("rcu", "zombies", False, (1, 1), (0, 0)),
+        ("callbacks", "zombies", False, (0, 0), (1, 1)),
+    ]
+    # Afterwards, base and the variant do the same.
+    assert [(e.event, e.base, e.differs) for e in done.events if e.afterwards] == [
+        ("rcu", (7, 7), False)
+    ]

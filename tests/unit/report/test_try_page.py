@@ -9,6 +9,7 @@ import pytest
 
 from kteardown.coverage.executed import PathCost
 from kteardown.errors import NotExercisedError
+from kteardown.model.events import EventFigure
 from kteardown.model.judged import Verdict
 from kteardown.patches.config_of_series import SeriesConfig, TouchedFile
 from kteardown.patches.posted import PostedSeries
@@ -226,3 +227,32 @@ def test_a_workload_that_was_counted_is_not_named_as_another() -> None:
     (measured,) = one.measured
     chosen = replace(one.chosen, others=(measured.workload, "crowd"))
     assert "functions too: crowd." in " ".join(page(replace(one, chosen=chosen)).split())
+
+
+def test_a_wait_that_is_gone_stands_before_the_figures_of_the_metrics() -> None:
+    whole = tried()
+    waits = EventFigure(
+        event="rcu",
+        label="grace periods (RCU)",
+        unit="grace periods",
+        objects="zombies",
+        afterwards=False,
+        base=(1.0,),
+        changed=(0.0,),
+        differs=True,
+    )
+    quiet = waits.model_copy(
+        update={"event": "work", "label": "work items queued", "changed": (1.0,), "differs": False}
+    )
+    exercise = replace(whole.measured[0].exercise, events=(waits, quiet))
+    answer = replace(whole, measured=(replace(whole.measured[0], exercise=exercise),))
+    text = page(answer)
+    row = next(line for line in text.splitlines() if line.startswith("grace periods (RCU)"))
+    assert row.split()[-2:] == ["1.00", "0"]
+    assert "work items" not in text
+    assert text.index(row) < text.index("freeze_user_ns")
+    assert "waits, callbacks" not in page(whole)
+    # A script reads all of them.
+    events = facts_of(answer)["workloads"][0]["events"]
+    assert [event["event"] for event in events] == ["rcu", "work"]
+    assert events[0]["base"] == [1.0]

@@ -77,4 +77,4 @@ def count_executions(
     )
     exercised = execution.exercised if is_certain and execution.functions else None
     sentences = charts.written("executed", execution, SHOWN, share(execution.share))
-    return Exercise(tuple(sentences), exercised, execution.share, execution.cost)
+    return Exercise(tuple(sentences), exercised, execution.share, execution.cost, execution.events)
