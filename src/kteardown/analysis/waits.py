@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from kteardown.analysis.stretches import frames_of, of_usable_trials
+from kteardown.model.events import EVENTS
 from kteardown.model.experiment import Experiment
 from kteardown.model.judged import tidy
 from kteardown.model.point import Key, size_of
 from kteardown.model.script_records import Wait, WaitedStretch
-from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
+from kteardown.model.waits import WaitedEvent, WaitFor, WaitPlace, WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.paths import shipped_table
 from kteardown.rundir.counting import BootRecords
@@ -33,6 +34,8 @@ _KERNEL_THREAD = re.compile("|".join(_TABLE["kernel_thread"]))
 _WORKS = re.compile("|".join(_TABLE["works"]))
 _ENDED = re.compile("|".join(_TABLE["ended"]))
 _ENTRY = re.compile("|".join(_TABLE["entry"]))
+_ELSEWHERE = re.compile("|".join(_TABLE["elsewhere"]))
+_EVENT_OF = {function: name for name, kind in EVENTS.items() for function in kind.waits_in}
 
 
 def _has(frames: Sequence[str], pattern: re.Pattern[str]) -> bool:
@@ -72,6 +75,21 @@ def _waits_for(frames: Sequence[str], is_process: bool) -> WaitFor:
     if is_process and _has(frames, _FOR_PROCESS):
         return "process"
     return "time" if is_process and _has(frames, _FOR_TIME) else "kernel"
+
+
+def event_of(stack: str) -> str | None:
+    """Return for which event a task waits; None if for something else, or as ``location_of``.
+
+    It waits for a lock that is held until a grace period ends, and not for the grace period.
+    """
+    if location_of(stack) is None:
+        return None
+    for frame in reversed(frames_of(stack)):
+        if frame in _EVENT_OF:
+            return _EVENT_OF[frame]
+        if _ELSEWHERE.fullmatch(frame) or not _SCHEDULER.fullmatch(frame):
+            return None
+    return None
 
 
 @dataclass
@@ -119,6 +137,36 @@ def _by_place(waits: _Waits) -> dict[WaitLocation, _PlaceTime]:
             time.ns += numbers["ns"]
             time.chains[place.callers[:_CALLERS]] += numbers["ns"]
     return places
+
+
+def _by_event(waits: _Waits) -> dict[str, Counter[str]]:
+    events: dict[str, Counter[str]] = defaultdict(Counter)
+    for stack, numbers in waits.stacks.items():
+        event = event_of(stack)
+        if event is not None:
+            events[event].update(numbers)
+    return events
+
+
+def _events(smallest: _Waits, largest: _Waits, more: int) -> tuple[WaitedEvent, ...]:
+    """Return the events that tasks wait for at the largest size, by the order of the table."""
+    fewer = _by_event(smallest)
+    events = _by_event(largest)
+    number = len(largest.stretches)
+    waited = []
+    for name in (name for name in EVENTS if name in events):
+        count = events[name]["count"] / number
+        before = fewer[name]["count"] / len(smallest.stretches)
+        waited.append(
+            WaitedEvent(
+                event=name,
+                label=EVENTS[name].label,
+                count=_tidy(count),
+                ns=_tidy(events[name]["ns"] / number),
+                count_per_object=_tidy((count - before) / more) if more > 0 else None,
+            )
+        )
+    return tuple(waited)
 
 
 def wait_profiles(
@@ -177,6 +225,7 @@ def _profile(family: list[_Waits], law: str, shown: set[str]) -> WaitProfile:
         stretch_ns=_tidy(stretch_ns),
         lost=sum(stretch.lost for stretch in largest.stretches),
         places=tuple(place for place in places if place.share >= _LEAST_SHARE),
+        events=_events(smallest, largest, more),
     )
 
 

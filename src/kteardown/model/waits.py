@@ -31,12 +31,26 @@ class WaitPlace(StrictModel):
     count_per_object: float | None = None
 
 
+class WaitedEvent(StrictModel):
+    """An event that tasks wait for, such as a grace period, whatever function they wait in.
+
+    ``event`` and ``label`` are those of ``events.toml``; the other fields are as in ``WaitPlace``.
+    """
+
+    event: str
+    label: str
+    count: float
+    ns: float
+    count_per_object: float | None = None
+
+
 class WaitProfile(StrictModel):
     """What the tasks of one kernel wait for, at the largest point of ``param``.
 
     ``stretch_ns`` is the mean length of a stretch, ``stretches`` how many were watched. ``lost``
     counts the switches of tasks that did not fit into the buffer. ``places`` are by decreasing
-    time; what was less than a thousandth of the stretch is left out.
+    time; what was less than a thousandth of the stretch is left out. ``events`` has every wait for
+    one of the events.
     """
 
     workload: str
@@ -47,3 +61,4 @@ class WaitProfile(StrictModel):
     stretch_ns: float
     lost: int
     places: tuple[WaitPlace, ...]
+    events: tuple[WaitedEvent, ...] = ()

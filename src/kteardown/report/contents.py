@@ -37,7 +37,7 @@ from kteardown.report.sections.fault_lines import (
     unconfirmed_sentences,
 )
 from kteardown.report.sections.growth import law_tables
-from kteardown.report.sections.levels import level_tables, wait_tables
+from kteardown.report.sections.levels import level_tables, wait_tables, waited_tables
 from kteardown.report.sections.profile import profile_tables
 from kteardown.report.sections.published import published_tables
 from kteardown.report.sections.samples import distribution_tables
@@ -90,7 +90,7 @@ def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str,
         ],
         "patches": ablation_tables(material, room),
         "growth": law_tables(material),
-        "profile": [*wait_tables(result), *profile_tables(result)],
+        "profile": [*waited_tables(result), *wait_tables(result), *profile_tables(result)],
         "posting": published_tables(material),
         "tail": distribution_tables(material),
         "run": [*other_metrics(result, workloads), *outliers_table(result, workloads)],

@@ -15,7 +15,7 @@ from kteardown.report.contents import limits
 from kteardown.report.formats.cover import layout, tables, wrapped
 from kteardown.report.measured import WAITS, counted_waits, measured_lines, share_of_time
 from kteardown.report.publication import Publication
-from kteardown.report.sections.levels import level_tables
+from kteardown.report.sections.levels import level_tables, waited_tables
 from kteardown.report.sentence import lines
 from kteardown.visible import on_one_line
 
@@ -44,6 +44,7 @@ def render(publication: Publication) -> str:
             wrapped(_OF_CLOCK[result.clock]),
             "\n".join(wrapped(line, "- ") for line in measured_lines(result, workloads)),
             *map(layout, level_tables(result, workloads)),
+            *map(layout, waited_tables(result)),
             *(_trace(profile) for profile in result.waits),
         ]
     result = measured.clocks[0].result

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from kteardown.judge.metrics import is_headline, metric_name
 from kteardown.model.levels import Level
 from kteardown.model.result import Result
-from kteardown.model.waits import WaitProfile
+from kteardown.model.waits import WaitedEvent, WaitProfile
 from kteardown.model.workload import Workload
 from kteardown.report.formatting import counted, parameter, point_text
 from kteardown.report.measured import share_of_time
@@ -14,6 +14,9 @@ from kteardown.report.table import Block, Table
 from kteardown.script.units import digits, readable, readable_together
 
 _ROWS = 12
+_NEARLY = 0.05
+_PER_OBJECT = 0.01
+"""Fewer waits for one object more are none."""
 
 
 def level_tables(result: Result, workloads: Mapping[str, Workload]) -> list[Table]:
@@ -44,6 +47,41 @@ def wait_tables(result: Result) -> list[Table]:
     return [_waits(profile) for profile in result.waits if profile.places]
 
 
+def waited_tables(result: Result) -> list[Table]:
+    """Return a table for each kernel and setting: for which events tasks wait, and how often."""
+    return [_events(profile) for profile in result.waits if profile.events]
+
+
+def _events(profile: WaitProfile) -> Table:
+    rows = [
+        (
+            event.label,
+            how_often(event, profile.param),
+            digits(event.count),
+            readable(event.ns, "ns"),
+        )
+        for event in profile.events
+    ]
+    at = f" at {point_text(profile.point)}" if profile.point else ""
+    left = ("tasks wait for", "how often")
+    return Table(
+        f"{profile.workload}: grace periods and the like on {profile.kernel}{at}",
+        Block.of((*left, "waits", "time"), rows, left=left),
+        notes=_lost(profile),
+    )
+
+
+def how_often(event: WaitedEvent, param: str) -> str:
+    """Return how the number of waits depends on the size: ``once for each N``, ``once for all``."""
+    more = event.count_per_object
+    if more is None or not param:
+        return f"{digits(event.count)} in all"
+    if abs(more) >= _PER_OBJECT:
+        number = "once" if abs(more - 1) < _NEARLY else digits(round(more, 2))
+        return f"{number} for each {param}"
+    return "once for all" if abs(event.count - 1) < _NEARLY else f"{digits(event.count)} for all"
+
+
 def _waits(profile: WaitProfile) -> Table:
     rows = [
         (
@@ -61,17 +99,21 @@ def _waits(profile: WaitProfile) -> Table:
     left = ("waits in", "called by", "who", "for")
     each = f"for one more {profile.param}" if profile.param else "for one more"
     at = f" at {point_text(profile.point)}" if profile.point else ""
-    notes = [
+    note = (
         f"of {readable(profile.stretch_ns, 'ns')} of the guest's clock; several tasks can wait at "
         "once, so the shares can add up to more than 100%"
-    ]
-    if profile.lost:
-        notes.append(
-            f"{parameter(profile.lost)} switches of tasks did not fit into the buffer: waits are "
-            "missing, and others are too long; give the guest more memory"
-        )
+    )
     return Table(
         f"{profile.workload}: what tasks wait for on {profile.kernel}{at}",
         Block.of((*left, "waits", each, "time", "share"), rows, left=left),
-        notes=tuple(notes),
+        notes=(note, *_lost(profile)),
+    )
+
+
+def _lost(profile: WaitProfile) -> tuple[str, ...]:
+    if not profile.lost:
+        return ()
+    return (
+        f"{parameter(profile.lost)} switches of tasks did not fit into the buffer: waits are "
+        "missing, and others are too long; give the guest more memory",
     )

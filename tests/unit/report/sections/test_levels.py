@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kteardown.model.judged import Summary
 from kteardown.model.levels import Level
 from kteardown.model.result import Result
-from kteardown.model.waits import WaitFor, WaitPlace, WaitProfile
+from kteardown.model.waits import WaitedEvent, WaitFor, WaitPlace, WaitProfile
 from kteardown.model.workload import Metric, Workload
-from kteardown.report.sections.levels import level_tables, wait_tables
+from kteardown.report.sections.levels import how_often, level_tables, wait_tables, waited_tables
 
 WORKLOAD = Workload(
     name="x",
@@ -91,3 +93,49 @@ def test_waits_say_who_waits_and_what_was_lost() -> None:
     assert "caller <- outer" in table.keys.rows[0][1].text
     assert any("1,200" in note for note in table.notes)
     assert wait_tables(result(waits=(profile.model_copy(update={"places": ()}),))) == []
+
+
+def waited(count: float, per_object: float | None) -> WaitedEvent:
+    return WaitedEvent(
+        event="rcu",
+        label="grace periods (RCU)",
+        count=count,
+        ns=count * 12e6,
+        count_per_object=per_object,
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "per_object", "text"),
+    [
+        (400, 1.0, "once for each N"),
+        (402, 1.003, "once for each N"),
+        (800, 2.0, "2 for each N"),
+        (101, 0.25, "0.25 for each N"),
+        (1, 0.0, "once for all"),
+        (12, 0.001, "12 for all"),
+        (12, None, "12 in all"),
+    ],
+)
+def test_how_often_a_wait_is(count: float, per_object: float | None, text: str) -> None:
+    assert how_often(waited(count, per_object), "N") == text
+
+
+def test_the_events_that_tasks_wait_for_have_a_table() -> None:
+    profile = WaitProfile(
+        workload="x",
+        kernel="base",
+        param="N",
+        point={"N": 400},
+        stretches=1,
+        stretch_ns=4e9,
+        lost=0,
+        places=(),
+        events=(waited(400, 1.0),),
+    )
+    (table,) = waited_tables(result(waits=(profile,)))
+    assert [[cell.text for cell in row] for row in table.keys.rows] == [
+        ["grace periods (RCU)", "once for each N", "400", "4.8 s"]
+    ]
+    assert not table.notes
+    assert waited_tables(result(waits=(profile.model_copy(update={"events": ()}),))) == []
