@@ -22,7 +22,7 @@ from kteardown.run.places import Where
 from kteardown.run.resolve import resolve
 from kteardown.rundir.directory import RunDir, new_folder, removed_unless_whole
 from kteardown.rundir.find import RunFolder, mark_both_clocks
-from kteardown.rundir.snapshot import Snapshot
+from kteardown.rundir.snapshot import Snapshot, load
 from kteardown.rundir.writer import open_writer
 
 
@@ -62,11 +62,12 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
     """
     run = snapshot.run
     until = snapshot.experiment.design.until
+    here = where.place.is_here
     so_far = partial(forecast_text.interim_rows_of, run)
     of_base = partial(forecast_text.lines_of_base, run)
     with open_writer(run, where.place.facts()) as log:
         expected, left = forecast_rest(snapshot, log, where.jobs)
-        if left and where.place.is_here:
+        if left and here:
             for line in forecast_text.measuring(
                 expected, snapshot.plan.memory_mb, at_most=bool(until)
             ):
@@ -87,7 +88,9 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
             if result.stopping is not None:
                 reporter.note(forecast_text.look_summary(result, snapshot.workloads))
             if result.stopping is None or result.stopping.done:
-                counted = _with_counts(snapshot, result, reporter, where)
+                from kteardown.coverage.count_change import count_changes  # As below.
+
+                counted = count_changes(snapshot, result, reporter, here=here)
                 if counted is not None:
                     snapshot = counted
                     result = analyse_and_save(counted)
@@ -95,17 +98,12 @@ def finish(snapshot: Snapshot, reporter: Reporter, where: Where) -> Material:
                 if with_twin is None:
                     break
                 snapshot = with_twin
-    if measure_profile(snapshot, reporter, where):
-        result = analyse_and_save(snapshot)
+    from kteardown.coverage.count_events import count_events
+
+    profiled = measure_profile(snapshot, reporter, where)
+    if count_events(snapshot, reporter, here=here) or profiled:
+        result = analyse_and_save(load(run))
     return Material(run.name, result, snapshot.workloads, snapshot.published)
-
-
-def _with_counts(
-    snapshot: Snapshot, result: Result, reporter: Reporter, where: Where
-) -> Snapshot | None:
-    from kteardown.coverage.count_change import count_changes  # As below.
-
-    return count_changes(snapshot, result, reporter, here=where.place.is_here)
 
 
 def analyse_and_save(snapshot: Snapshot) -> Result:

@@ -26,6 +26,7 @@ from kteardown.analysis.stretches import collect
 from kteardown.analysis.timing import disturbance_notes, timing_of
 from kteardown.analysis.waits import wait_profiles
 from kteardown.inputs.counts import METRICS
+from kteardown.model.events import EventCounts
 from kteardown.model.experiment import Design, Experiment
 from kteardown.model.judged import Judged
 from kteardown.model.kernel_facts import KernelFacts, Unavailable, not_built
@@ -266,14 +267,25 @@ def conclude(snapshot: Snapshot) -> tuple[Result, Mapping[str, str]]:
     timing = timing_of(snapshot.run, snapshot.records)
     printed = printed_notes(snapshot.boots)
     notes = (*snapshot.notes, *result.notes, *printed, *disturbance_notes(timing), *profile_notes)
+    notes = (*notes, *_uncounted(snapshot.events))
     update = {
         "profiles": stack_profiles,
         "waits": wait_profiles(sampled, snapshot.experiment, snapshot.workloads),
+        "events": tuple(snapshot.events),
         "notes": notes,
         "ended_boots": ended,
         "timing": timing,
     }
     return result.model_copy(update=update), stacks
+
+
+def _uncounted(events: Sequence[EventCounts]) -> list[str]:
+    return [
+        f"{counts.workload} with {counts.variant}: waits and broadcasts were not counted: "
+        f"{counts.reason}"
+        for counts in events
+        if counts.reason
+    ]
 
 
 def analyse_run(snapshot: Snapshot) -> Result:

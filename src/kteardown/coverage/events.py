@@ -7,7 +7,7 @@ of base are compared with those of a variant, at one size or for one object more
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from kteardown.coverage.attribute import Entered
+from kteardown.coverage.attribute import DebugInfo, Entered
 from kteardown.model.events import EVENTS, ONCE, EventFigure, EventKind
 
 Counted = Mapping[str, int]
@@ -18,6 +18,11 @@ _FEWEST = 2
 """A single event more or less may be the work of the kernel itself, such as a new clock source. At
 the smaller size one is enough."""
 _FEWEST_PER_OBJECT = 0.01
+
+
+def happened(counts: Mapping[int, int], info: DebugInfo) -> dict[str, int]:
+    """Return the events in which instructions were executed so often (``counts_of``)."""
+    return events_of(info.entered(counts, NAMES))
 
 
 def events_of(entered: Iterable[Entered]) -> dict[str, int]:

@@ -23,7 +23,7 @@ from kteardown.coverage.attribute import (
     counts_of,
 )
 from kteardown.coverage.changed import ChangedFunction
-from kteardown.coverage.events import NAMES, Counted, compare_events, events_of
+from kteardown.coverage.events import Counted, compare_events, happened
 from kteardown.coverage.maps import (
     CoverageMap,
     PointCoverage,
@@ -151,8 +151,11 @@ def executed(
         info.learn(set().union(*(counts for side in sides for counts in side)))
         costs += ([info.with_callees(counts, functions) for counts in side] for side in sides)
         whole += ([float(sum(counts.values())) for counts in side] for side in sides)
-        events += ([_happened(counts, info) for counts in side] for side in sides)
-        events_later += ([_happened_later(trials[at], info) for trials in boots] for at in (0, -1))
+        events += ([happened(counts, info) for counts in side] for side in sides)
+        events_later += (
+            [happened(counts_of(trials[at].afterwards, inside=False), info) for trials in boots]
+            for at in (0, -1)
+        )
         shares = [
             [cost / (every or 1) for cost, every in zip(*side, strict=True)]
             for side in zip(costs[-2:], whole[-2:], strict=True)
@@ -167,16 +170,6 @@ def executed(
     figures += compare_events(events_later, workload.law, objects, afterwards=True)
     exercised = _exercised(workload, booted[-1][0], changed, info)
     return replace(exercised, cost=cost, events=tuple(figures))
-
-
-def _happened(counts: Mapping[int, int], info: DebugInfo) -> Counted:
-    return events_of(info.entered(counts, NAMES))
-
-
-def _happened_later(trial: CountedTrial, info: DebugInfo) -> Counted:
-    """Return what happens after a stretch; nothing if the guest does not become quiet."""
-    blocks = trial.afterwards
-    return _happened(counts_of(blocks, inside=False), info) if blocks else {}
 
 
 def _booted(

@@ -7,6 +7,7 @@ from statistics import median
 
 from pydantic import TypeAdapter
 
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import FiniteModel
 from kteardown.paths import shipped_table
 
@@ -57,3 +58,16 @@ class EventFigure(FiniteModel):
         blocks = EVENTS[self.event].blocking and not self.afterwards
         once = bool(self.objects) and min(map(median, (self.base, self.changed))) >= ONCE
         return self.differs or (blocks and once)
+
+
+class EventCounts(FiniteModel):
+    """What a variant does to waits and broadcasts in a workload.
+
+    Counted at ``point`` and at twice its size. Without figures, ``reason`` says why not.
+    """
+
+    variant: str
+    workload: str
+    point: dict[str, ParamValue]
+    figures: tuple[EventFigure, ...] = ()
+    reason: str = ""

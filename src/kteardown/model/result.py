@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kteardown.model.clock import Clock
+from kteardown.model.events import EventCounts
 from kteardown.model.faults import Fault, VoidTrials
 from kteardown.model.judged import Comparison, MetricVerdict, Valued
 from kteardown.model.kernel_facts import KernelFacts, Unavailable, not_built
@@ -171,6 +172,8 @@ class Result(Document, FiniteModel):
     profiles: tuple[Profile, ...] = ()
     waits: tuple[WaitProfile, ...] = ()
     """What scripts waited for, in the boots of the profile."""
+    events: tuple[EventCounts, ...] = ()
+    """What each variant does to waits and broadcasts; empty without a profile."""
     ended_boots: int | None = None
     """How many boots had ended, those of the profile included; None in results that did not say."""
     boots_left: int = 0

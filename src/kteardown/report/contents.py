@@ -29,6 +29,7 @@ from kteardown.report.material import Material
 from kteardown.report.revisions import revisions_in
 from kteardown.report.sections.ablation import ablation_sentences, ablation_tables
 from kteardown.report.sections.changes import headline_table, metric_tables
+from kteardown.report.sections.events import event_tables
 from kteardown.report.sections.fault_lines import (
     detail_in_words,
     fault_lines,
@@ -90,7 +91,12 @@ def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str,
         ],
         "patches": ablation_tables(material, room),
         "growth": law_tables(material),
-        "profile": [*waited_tables(result), *wait_tables(result), *profile_tables(result)],
+        "profile": [
+            *event_tables((f"{c.workload} with {c.variant}", c.figures) for c in result.events),
+            *waited_tables(result),
+            *wait_tables(result),
+            *profile_tables(result),
+        ],
         "posting": published_tables(material),
         "tail": distribution_tables(material),
         "run": [*other_metrics(result, workloads), *outliers_table(result, workloads)],

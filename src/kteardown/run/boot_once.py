@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kteardown.door import LARGE, Entry
@@ -36,6 +36,7 @@ from kteardown.vm.qemu_library import TrialBlocks, plugin_arguments, read_counts
 
 Params = Mapping[str, ParamValue]
 _SPEC = MachineSpec()
+_NOTHING = TrialBlocks(0, ())
 _KERNEL_MB = 64
 """What a kernel needs for itself, at most."""
 _QUIET = 200_000
@@ -58,8 +59,8 @@ class CountedTrial:
     later: int | None = None
     """Instructions of the kernel after the stretch; None if not counted, or if the guest is not
     quiet."""
-    afterwards: TrialBlocks | None = None
-    """What these instructions are; their stretch is over, so they count as outside of it."""
+    afterwards: TrialBlocks = _NOTHING
+    """What these instructions are, all outside of a stretch; empty if their number is not known."""
 
     @property
     def ran(self) -> bool:
@@ -293,11 +294,10 @@ def _trials(
     ):
         end = ends.get(trial.index)
         status, detail = (end.status, end.detail) if end else ("", "")
-        after = parts[0] if parts and parts[1].outside < _QUIET else None
-        later = after.outside if after else None
-        trials.append(
-            CountedTrial(trial.workload, trial.params, status, detail, section, later, after)
-        )
+        counted = CountedTrial(trial.workload, trial.params, status, detail, section)
+        if parts and parts[1].outside < _QUIET:
+            counted = replace(counted, later=parts[0].outside, afterwards=parts[0])
+        trials.append(counted)
     return tuple(trials)
 
 

@@ -53,6 +53,7 @@ class RunDir:
         self.kernels_file = self.folder / "kernels.json"
         self.unavailable_file = self.folder / "unavailable.json"
         self.counted_file = self.folder / "counted.json"
+        self.events_file = self.folder / "events.json"
         self.environment_file = self.folder / "environment.json"
         self.records_file = self.folder / "records.ndjson"
         self.result_file = self.folder / "result.json"

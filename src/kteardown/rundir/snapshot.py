@@ -20,6 +20,7 @@ from kteardown import version
 from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError
 from kteardown.inputs.published import Posting
+from kteardown.model.events import EventCounts
 from kteardown.model.experiment import Experiment
 from kteardown.model.kernel_facts import KernelFacts, Unavailable
 from kteardown.model.plan import Plan, rests
@@ -47,6 +48,8 @@ class Snapshot:
     unavailable: Sequence[Unavailable]
     counted: Sequence[ChangeCost] = ()
     """What the changed functions execute, where that was counted."""
+    events: Sequence[EventCounts] = ()
+    """What the variants do to waits and broadcasts, where that was counted."""
     notes: Sequence[str] = ()
     """Notes for readers about the run directory itself."""
 
@@ -106,6 +109,7 @@ def load(run: RunDir) -> Snapshot:
         kernels=load_kernels(run),
         unavailable=_read(unavailable, list[Unavailable]) if unavailable.exists() else [],
         counted=_read(run.counted_file, list[ChangeCost]) if run.counted_file.exists() else [],
+        events=_read(run.events_file, list[EventCounts]) if run.events_file.exists() else [],
         notes=notes,
     )
 
