@@ -178,7 +178,8 @@ class DebugInfo:
     def entered(self, counts: Mapping[int, int], names: Collection[str]) -> list[Entered]:
         """Return how often functions with these ``names`` were entered, by their callers.
 
-        What the compiler divided off a function (f.part.0, f.cold) is entered by that function.
+        What the compiler divided off a function (f.part.0, f.cold), and may have inlined into it
+        again, is entered by that function itself, which is no entry.
         """
         self.learn(counts)
         wanted = {number for function, number in self._functions.items() if function.name in names}
@@ -203,7 +204,7 @@ class DebugInfo:
                 callers = frozenset(functions[number].name for number in place.within)
                 entered.append(Entered(symbols[to].name, callers, counts[at]))
                 symbols[to] = symbols[to]._replace(times=symbols[to].times - counts[at])
-        return [*entered, *symbols.values()]
+        return [entry for entry in (*entered, *symbols.values()) if entry.name not in entry.callers]
 
     def _within(self, counts: Mapping[int, int], functions: Collection[FunctionId]) -> set[int]:
         """Return the addresses of the instructions of ``functions`` and of what is inlined into

@@ -4,6 +4,7 @@ A patch that calls ``call_rcu()`` instead of ``synchronize_rcu()`` shows here at
 of base are compared with those of a variant, at one size or for one object more.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
@@ -94,8 +95,13 @@ def _figure(
 
 def _gap(base: Sequence[int], changed: Sequence[int]) -> int:
     """Return how far the seeds of the variant are from those of base; 0 if the seeds of one kernel
-    are as far from each other."""
+    are as far from each other.
+
+    One seed shows no spread, so that of random events is assumed (Poisson).
+    """
     more, fewer = min(changed) - max(base), min(base) - max(changed)
-    spread = max(max(side) - min(side) for side in (base, changed))
+    spread = float(max(max(side) - min(side) for side in (base, changed)))
+    if len(base) == 1:
+        spread = math.sqrt(max(*base, *changed, 0))
     gap = max(more, fewer)
     return (more if more > fewer else -fewer) if gap > spread else 0

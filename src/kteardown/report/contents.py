@@ -29,7 +29,7 @@ from kteardown.report.material import Material
 from kteardown.report.revisions import revisions_in
 from kteardown.report.sections.ablation import ablation_sentences, ablation_tables
 from kteardown.report.sections.changes import headline_table, metric_tables
-from kteardown.report.sections.events import event_tables
+from kteardown.report.sections.events import counted_events
 from kteardown.report.sections.fault_lines import (
     detail_in_words,
     fault_lines,
@@ -92,7 +92,7 @@ def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str,
         "patches": ablation_tables(material, room),
         "growth": law_tables(material),
         "profile": [
-            *event_tables((f"{c.workload} with {c.variant}", c.figures) for c in result.events),
+            *counted_events(result),
             *waited_tables(result),
             *wait_tables(result),
             *profile_tables(result),

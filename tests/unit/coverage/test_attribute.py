@@ -34,11 +34,16 @@ __attribute__((noinline)) void helper(int n) { b = n; deep(a); a = n; }
 __attribute__((noinline)) void changed(int n) { helper(a); b = n; }
 __attribute__((noinline)) void other(int n) { b = n; helper(a); helper(b); b = 1; __schedule(); }
 __attribute__((noinline)) void __schedule(void) { deep(b); a = 2; }
+__attribute__((noinline, optimize("no-optimize-sibling-calls"))) int again(int n)
+{
+	return n ? again(n - 1) + b * a : 0;
+}
 int main(void)
 {
 	outer(1);
 	changed(2);
 	other(3);
+	a = again(4);
 	return 0;
 }
 """
@@ -173,3 +178,12 @@ def test_what_the_compiler_divided_off_is_not_entered(program: Path, tmp_path: P
     counts = counts_of(TrialBlocks(1, blocks_of(program, 5, 0, "deep")), inside=True)
     assert entered(DebugInfo(program), counts, "deep") == [("deep", "", 5)]
     assert entered(DebugInfo(tmp_path), counts, "deep") == []
+
+
+def test_a_function_that_calls_itself_is_entered_by_others_alone(program: Path) -> None:
+    info = DebugInfo(program)
+    counts = counts_of(TrialBlocks(1, blocks_of(program, 1, 0, "main")), inside=True)
+    again = counts_of(TrialBlocks(1, blocks_of(program, 5, 0, "again")), inside=True)
+    (call,) = [at for at, to in info._calls(again) if to == min(again)]
+    again[call] = 4
+    assert entered(info, {**counts, **again}, "again") == [("again", "main", 1)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,8 @@ from hypothesis import strategies as st
 from kteardown.coverage.attribute import Entered
 from kteardown.coverage.events import NAMES, compare_events, events_of
 from kteardown.model.events import EVENTS, EventFigure
+
+RECORDED = Path(__file__).parents[2] / "data" / "events" / "psi_trigger.json"
 
 
 def entries(*given: tuple[str, str, int]) -> list[Entered]:
@@ -92,6 +96,24 @@ def test_no_entry_is_two_events(entered: list[Entered]) -> None:
     assert all(count > 0 for count in events.values())
 
 
+def test_recorded_counts_of_a_patch_that_replaces_a_wait_by_a_callback() -> None:
+    """6.12 at 10 and 20 triggers, which psi_trigger_destroy() frees after synchronize_rcu() or by
+    call_rcu()."""
+    recorded = json.loads(RECORDED.read_text())
+    sides = [
+        [events_of(Entered(name, frozenset(callers), times) for name, callers, times in side)]
+        for kernel in ("base", "changed")
+        for side in recorded[kernel]
+    ]
+    assert [side[0]["rcu"] for side in sides] == [11, 21, 1, 1]
+    shown = [f for f in compare_events(sides, "N", 10) if f.shown]
+    assert [(f.event, f.objects, f.base, f.changed) for f in shown] == [
+        ("rcu", "N", (1,), (0,)),
+        ("callbacks", "N", (0.2,), (1.2,)),
+        ("switch", "N", (5.6,), (-0.3,)),
+    ]
+
+
 def test_the_words_of_an_event() -> None:
     assert len({kind.label for kind in EVENTS.values()}) == len(EVENTS)
     # A function that means two events would be counted twice.
@@ -125,6 +147,8 @@ def test_a_wait_that_becomes_a_callback() -> None:
         ("stop_machine", [[5, 5, 5], [0, 0, 0]], [[0, 0, 0], [0, 0, 0]]),
         # Seeds of one kernel differ as much as the kernels.
         ("switch", [[100, 103, 99], [205, 201, 210]], [[90, 88, 95], [190, 199, 193]]),
+        # One seed does not show by how much seeds differ.
+        ("switch", [[100], [205]], [[90], [190]]),
         # So many for each object, with both kernels, that nobody waits for.
         ("callbacks", [[100], [110]], [[100], [110]]),
     ],
@@ -133,6 +157,11 @@ def test_what_is_not_shown(
     event: str, base: Sequence[Sequence[int]], changed: Sequence[Sequence[int]]
 ) -> None:
     assert not figures(event, base, changed).shown
+
+
+def test_one_seed_is_enough_for_a_wait_that_is_gone() -> None:
+    waits = figures("rcu", [[11], [21]], [[1], [1]])
+    assert (waits.objects, waits.base, waits.changed, waits.shown) == ("N", (1,), (0,), True)
 
 
 def test_a_wait_for_each_object_is_shown_though_it_does_not_differ() -> None:

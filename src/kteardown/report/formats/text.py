@@ -19,6 +19,7 @@ from kteardown.report.sections.both_clocks_table import (
     clock_tables,
 )
 from kteardown.report.sections.changes import brief_table
+from kteardown.report.sections.events import counted_events
 from kteardown.report.sections.fault_lines import fault_lines, fault_source, reported_faults
 from kteardown.report.sections.growth import law_tables
 from kteardown.report.sections.levels import level_tables, waited_tables
@@ -174,8 +175,9 @@ def brief(material: Measured, console: Console) -> None:
             console.print(Text(fault.text, style=STYLES[fault.tone]))
         if table:
             show(first_rows(table, most), console)
-        for waited in [] if result.comparisons else waited_tables(result)[:1]:
-            show(first_rows(waited, most), console)
+        waits = counted_events(result) if result.comparisons else waited_tables(result)
+        for counts in waits[:1]:
+            show(first_rows(counts, most), console)
         for law in laws:
             show(first_rows(replace(law, blocks=law.blocks[:1], notes=()), most), console)
         console.print()

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from kteardown.model.events import EventFigure
+from kteardown.model.result import Result
 from kteardown.report.formatting import counted
 from kteardown.report.table import Block, Table
 from kteardown.script.units import digits
@@ -21,6 +22,11 @@ def event_tables(counts: Iterable[tuple[str, Sequence[EventFigure]]]) -> list[Ta
     """
     shown = [(workload, [f for f in figures if f.shown]) for workload, figures in counts]
     return [_table(workload, figures) for workload, figures in shown if figures]
+
+
+def counted_events(result: Result) -> list[Table]:
+    """Return the tables of a run: one for each workload and variant that has any."""
+    return event_tables((f"{c.workload} with {c.variant}", c.figures) for c in result.events)
 
 
 def _table(workload: str, figures: Sequence[EventFigure]) -> Table:

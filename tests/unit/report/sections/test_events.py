@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kteardown.model.events import EventFigure
+from kteardown.model.events import EventCounts, EventFigure
 from kteardown.report.formats.cover import layout
-from kteardown.report.sections.events import event_tables, times
+from kteardown.report.sections.events import counted_events, event_tables, times
+from unit.report.contexts import instructions
 
 
 def figure(
@@ -62,6 +63,16 @@ def test_later_work_is_named() -> None:
 def test_no_table_if_nothing_differs_and_nothing_happens_for_each_object() -> None:
     calm = figure("work", "work items queued", (3.0,), (3.0,), differs=False)
     assert event_tables([("psi", (calm,)), ("other", ())]) == []
+
+
+def test_a_run_has_a_table_for_each_variant_that_changes_something() -> None:
+    about = {"workload": "zombies", "point": {"zombies": 300}}
+    counts = (
+        EventCounts.model_validate({**about, "variant": "first", "figures": [RCU.model_dump()]}),
+        EventCounts.model_validate({**about, "variant": "second", "reason": "it hung"}),
+    )
+    (table,) = counted_events(instructions().result.model_copy(update={"events": counts}))
+    assert table.title.startswith("zombies with first: ")
 
 
 def test_the_table_fits_into_a_mail() -> None:
