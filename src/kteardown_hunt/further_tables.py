@@ -113,14 +113,15 @@ def waits_table(result: HuntResult) -> Table | None:
         lambda wait: (wait.kind, wait.part, wait.functions[0].name if wait.functions else wait.way),
     )
     rows = [_wait_row(wait, more, result) for wait, more in groups]
-    columns = ("way", "waits", "asleep each", "in all", "at", "in", *result.against)
+    columns = ("way", "waits", "asleep each", "in all", "at", "for", "in", *result.against)
     notes = (
         "(+2): two more ways of the same kind that wait in the same function",
         "asleep each: for one object more, by the guest's clock; in all: for the largest number",
         "waits: in the release itself, or deferred: a kernel thread waits after it",
+        "for: what is waited for, if it has a name",
         "in: the functions that sleep, with how many waits one object more adds",
     )
-    left = ("way", "waits", "in")
+    left = ("way", "waits", "for", "in")
     return Table("Waits for each object", Block.of(columns, rows, left), notes=notes)
 
 
@@ -134,6 +135,7 @@ def _wait_row(wait: WaitResult, more: int, result: HuntResult) -> tuple[Text, ..
         (_ms(wait.each_ns), "worse"),
         f"{wait.asleep_ns[-1] / 1e9:.3g} s",
         f"{wait.sizes[-1]:,}",
+        ", ".join(dict.fromkeys(function.event for function in wait.functions if function.event)),
         functions,
         *(
             _ms(wait.elsewhere[source]) if source in wait.elsewhere else "not measured"

@@ -246,6 +246,9 @@ class WaitingFunction(StrictModel):
     """How many waits one object more adds."""
     ns_each: float
     """And how much time, by the guest's clock."""
+    event: str = ""
+    """What is waited for, such as ``grace periods (RCU)``; empty if that has no name
+    (``kteardown/model/events.toml``)."""
 
 
 class WaitResult(StrictModel):

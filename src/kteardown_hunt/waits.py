@@ -15,7 +15,8 @@ from typing import Final, Literal
 import numpy as np
 
 from kteardown.analysis.stretches import of_usable_trials
-from kteardown.analysis.waits import location_of
+from kteardown.analysis.waits import event_of, location_of
+from kteardown.model.events import EVENTS
 from kteardown.model.script_records import Wait, WaitedStretch
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.finds import MeasuredCase
@@ -93,6 +94,7 @@ class _Function:
     count: Counter[int] = field(default_factory=Counter)
     ns: Counter[int] = field(default_factory=Counter)
     chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
 
 
 def waiting_functions(
@@ -116,6 +118,7 @@ def waiting_functions(
             into.count[size] += record.count
             into.ns[size] += record.ns
             into.chains[location.callers[:_FUNCTIONS]] += record.ns
+            into.events[event_of(record.stack) or ""] += record.ns
     return {at: _each(functions.get(at, {}), sorted(sizes[at])) for at in sizes}
 
 
@@ -144,6 +147,7 @@ def _each(
             callers=max(waits.chains, key=lambda chain: (waits.chains[chain], chain)),
             count_each=(waits.count[many] - waits.count[few]) / more,
             ns_each=(waits.ns[many] - waits.ns[few]) / more,
+            event=_label(max(waits.events, key=lambda event: waits.events[event])),
         )
         if function.count_each >= _LEAST_EACH:
             by_part[part].append(function)
@@ -151,6 +155,10 @@ def _each(
         part: tuple(sorted(chosen, key=lambda function: -function.ns_each)[:_FUNCTIONS])
         for part, chosen in by_part.items()
     }
+
+
+def _label(event: str) -> str:
+    return EVENTS[event].label if event else ""
 
 
 def wait_results(

@@ -74,6 +74,7 @@ def test_the_functions_that_wait_for_each_object_are_named() -> None:
     functions = waiting_functions(boots)["k", CASE]
     (release,) = functions["release"]
     assert (release.name, release.count_each) == ("synchronize_rcu_expedited", 1)
+    assert release.event == "grace periods (RCU expedited)"
     (deferred,) = functions["deferred"]
     assert (deferred.name, deferred.callers[0], deferred.count_each) == (
         "rcu_barrier",
