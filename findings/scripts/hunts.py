@@ -17,9 +17,9 @@ from typing import Any
 
 from claims import AGENT, RESULTS, Evidence
 from kteardown.report.table import Table
+from kteardown_hunt.further_tables import COST_WORDS, further_tables
 from kteardown_hunt.result import Find, HuntResult
 from kteardown_hunt.tables import (
-    COST_WORDS,
     cases_table,
     finds_table,
     owners_table,
@@ -117,7 +117,24 @@ def tables(root: Path) -> dict[tuple[str, str], list[str]]:
     for hunt in hunts(root):
         found[hunt.name, "short"] = [_short(hunt.result)]
         found[hunt.name, "processes"] = [*_processes(hunt.result), _caption(hunt)]
+        for table in further_tables(hunt.result, everything=False):
+            name = _NAMES.get(table.title)
+            if name:
+                shown = [markdown(*_cells(table)), _notes(table), _caption(hunt)]
+                found[hunt.name, name] = shown
     return found
+
+
+_NAMES = {
+    "Pays for what stays": "stays",
+    "Waits for each object": "waits",
+    "Interrupts other CPUs for each object": "interrupts",
+}
+"""By the title of a table, what a text calls it."""
+
+
+def _notes(table: Table) -> str:
+    return _sentence("; ".join(table.notes)) if table.notes else ""
 
 
 def page(root: Path, name: str) -> list[str]:
@@ -127,18 +144,20 @@ def page(root: Path, name: str) -> list[str]:
     parts = [f"{summary(result)}. {_sentence(verdicts_line(result))}", _caption(hunt)]
     if result.finds:
         parts += _finds(result.finds, finds_table(result), programs(root, name))
+    for table in further_tables(result, everything=False):
+        parts += [f"## {table.title}", markdown(*_cells(table)), _notes(table)]
     if result.owners:
         parts += ["## Several processes", *_processes(result)]
-    for title, table in (
+    for title, table_or_none in (
         ("May be superlinear", undecided_table(result)),
         ("All kinds", cases_table(result)),
     ):
-        if table:
+        if table_or_none:
             note = (
-                "; ".join(table.notes)
+                "; ".join(table_or_none.notes)
                 or "each: instructions or kB for one object, at the largest number"
             )
-            parts += [f"## {title}", markdown(*_cells(table)), _sentence(note)]
+            parts += [f"## {title}", markdown(*_cells(table_or_none)), _sentence(note)]
     return parts
 
 

@@ -168,8 +168,9 @@ def test_a_result_belongs_to_a_commit(measured: Path) -> None:
     ],
 )
 def test_what_changed_since_is_named(measured: Path, file: str, name: str) -> None:
+    more = "\n[other]\nkey = 1\n" if file.endswith(".toml") else "\n"
     with (measured / file).open("a") as stream:
-        stream.write("\n[other]\nkey = 1\n" if file.endswith(".toml") else "\n")
+        stream.write("CFLAGS += -g\n" if file.endswith("Makefile") else more)
     assert changed(measured) == ((name,) if name else ())
     assert bool(figures.unseen(measured)) == bool(name)
     assert (f"changed since: {name}" in figures.listing(measured)[0]) == bool(name)

@@ -20,6 +20,17 @@ COST_WORDS = {"sync": "release", "deferred": "deferred", "make": "making", "held
 _Result = TypeVar("_Result", StayResult, WaitResult, BroadcastResult)
 
 
+def further_tables(result: HuntResult, *, everything: bool) -> list[Table]:
+    """Return all of these tables that have a row."""
+    tables = (
+        stays_table(result, everything=everything),
+        waits_table(result),
+        broadcasts_table(result),
+        stay_failures_table(result),
+    )
+    return [table for table in tables if table]
+
+
 def _grouped(
     results: Iterable[_Result], same: Callable[[_Result], object]
 ) -> list[tuple[_Result, int]]:

@@ -11,13 +11,7 @@ from kteardown.report.charts import templates, written
 from kteardown.report.formatting import number, share
 from kteardown.report.table import Block, Table, Text
 from kteardown_hunt.catalogue import Cost
-from kteardown_hunt.further_tables import (
-    COST_WORDS,
-    broadcasts_table,
-    stay_failures_table,
-    stays_table,
-    waits_table,
-)
+from kteardown_hunt.further_tables import COST_WORDS, further_tables
 from kteardown_hunt.limits import PREDICTED_AT_MOST, RAISED
 from kteardown_hunt.result import (
     CaseResult,
@@ -268,10 +262,7 @@ def shown_tables(result: HuntResult, *, everything: bool) -> Sequence[Table]:
     others = (
         screened_table(result),
         undecided_table(result),
-        stays_table(result, everything=everything),
-        waits_table(result),
-        broadcasts_table(result),
-        stay_failures_table(result),
+        *further_tables(result, everything=everything),
         owners_table(result, everything=everything),
         failures_table(result),
     )
