@@ -2,7 +2,12 @@
 #include "hunt/lib/cgroups.h"
 #include "hunt/lib/crowd.h"
 
-/* Longer than a grace period, after which the lock that moves take is cheap for readers again. */
+/*
+ * A move waits for a grace period (cgroup_attach_lock()). Since Linux 6.18 it does not with the
+ * mount option favordynmods: 0568f89d4fb8, "cgroup: replace global percpu_rwsem with per
+ * threadgroup resem when writing to cgroup.procs". The pause is longer than a grace period, after
+ * which the lock is cheap for readers again, and the next move has to wait, too.
+ */
 #define PAUSE_US 20000
 
 static pid_t *pids;
