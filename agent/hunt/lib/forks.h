@@ -31,6 +31,9 @@ static inline void forks_kill(void)
 {
 	int64_t i;
 
+	/* With none, the group would be that of the owner. */
+	if (!nr_objects)
+		return;
 	MUST(kill(-forks[0], SIGKILL));
 	for (i = nr_objects - 1; i >= 0; i--)
 		MUST(waitpid(forks[i], NULL, 0));
