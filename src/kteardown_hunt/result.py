@@ -263,7 +263,7 @@ class WaitResult(StrictModel):
     asleep_ns: tuple[float, ...]
     """By size, how long the guest was idle; the guest's clock."""
     each_ns: float
-    """For one object more."""
+    """For one object more, without pauses of the kind itself."""
     functions: tuple[WaitingFunction, ...] = ()
     elsewhere: dict[str, float] = Field(default={})
     """By source, ``each_ns`` on other kernels."""

@@ -45,16 +45,16 @@ def measure_waits(hunt: Hunt, screened: Mapping[Case, MeasuredCase]) -> tuple[Wa
         share=True,
     )
     boots = hunt.stage("waits", plan)
-    functions = {
-        case: parts
-        for (kernel, case), parts in waiting_functions(boots).items()
+    watched = {
+        case: seen
+        for (kernel, case), seen in waiting_functions(boots).items()
         if kernel == hunt.request.source
     }
     elsewhere: dict[Case, dict[str, MeasuredCase]] = {}
     for (kernel, case), case_measured in measured(boots).items():
         if kernel != hunt.request.source:
             elsewhere.setdefault(case, {})[kernel] = case_measured
-    return wait_results(screened, functions, elsewhere)
+    return wait_results(screened, watched, elsewhere)
 
 
 def measure_broadcasts(

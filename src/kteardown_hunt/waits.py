@@ -7,7 +7,7 @@ releases that wait.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Final, Literal
@@ -97,21 +97,31 @@ class _Function:
     events: Counter[str] = field(default_factory=Counter)
 
 
-def waiting_functions(
-    boots: Iterable[BootRecords],
-) -> dict[tuple[str, Case], dict[WaitPart, tuple[WaitingFunction, ...]]]:
-    """Return by kernel and case in which functions tasks wait for each object, the longest first.
+@dataclass(frozen=True)
+class Watched:
+    """In which functions tasks wait for each object, the longest first.
 
     A process waits for the release, and a kernel thread in a work item for what is deferred.
     """
+
+    functions: Mapping[WaitPart, tuple[WaitingFunction, ...]] = field(default_factory=dict)
+    asked_ns_each: float = 0.0
+    """How long the owner slept for each object because it asked to: pauses of the kind."""
+
+
+def waiting_functions(boots: Iterable[BootRecords]) -> dict[tuple[str, Case], Watched]:
+    """Return what was watched, by kernel and case."""
     functions: dict[tuple[str, Case], dict[tuple[WaitPart, str], _Function]] = {}
+    asked_ns: dict[tuple[str, Case], Counter[int]] = defaultdict(Counter)
     sizes: dict[tuple[str, Case], set[int]] = defaultdict(set)
     for (kernel, case, size), waits in _watched(boots):
         at = kernel, case
         sizes[at].add(size)
         for record in waits:
             location = location_of(record.stack)
-            if location is None or location.waits_for == "process":
+            if location is not None and location.waits_for == "time":
+                asked_ns[at][size] += record.ns
+            if location is None or location.waits_for != "kernel":
                 continue
             part: WaitPart = "release" if location.is_process else "deferred"
             into = functions.setdefault(at, {}).setdefault((part, location.function), _Function())
@@ -119,7 +129,12 @@ def waiting_functions(
             into.ns[size] += record.ns
             into.chains[location.callers[:_FUNCTIONS]] += record.ns
             into.events[event_of(record.stack) or ""] += record.ns
-    return {at: _each(functions.get(at, {}), sorted(sizes[at])) for at in sizes}
+    watched = {}
+    for at, numbers in sizes.items():
+        few, many = min(numbers), max(numbers)
+        asked = (asked_ns[at][many] - asked_ns[at][few]) / (many - few or 1)
+        watched[at] = Watched(_each(functions.get(at, {}), few, many), asked)
+    return watched
 
 
 def _watched(boots: Iterable[BootRecords]) -> list[tuple[tuple[str, Case, int], list[Wait]]]:
@@ -136,9 +151,8 @@ def _watched(boots: Iterable[BootRecords]) -> list[tuple[tuple[str, Case, int], 
 
 
 def _each(
-    functions: Mapping[tuple[WaitPart, str], _Function], sizes: Sequence[int]
+    functions: Mapping[tuple[WaitPart, str], _Function], few: int, many: int
 ) -> dict[WaitPart, tuple[WaitingFunction, ...]]:
-    few, many = sizes[0], sizes[-1]
     by_part: dict[WaitPart, list[WaitingFunction]] = defaultdict(list)
     for (part, name), waits in functions.items():
         more = many - few or 1
@@ -163,15 +177,24 @@ def _label(event: str) -> str:
 
 def wait_results(
     screened: Mapping[Case, MeasuredCase],
-    functions: Mapping[Case, Mapping[WaitPart, tuple[WaitingFunction, ...]]],
+    watched: Mapping[Case, Watched],
     elsewhere: Mapping[Case, Mapping[str, MeasuredCase]],
 ) -> tuple[WaitResult, ...]:
-    """Return what waits for each object, the longest wait first."""
+    """Return what waits for each object, the longest wait first.
+
+    Time asleep in which no function waits for each object is none of these: an RCU callback, which
+    is invoked later, is no wait of anybody, and a kind may pause between its releases.
+    """
     results = []
     for case, measured in screened.items():
         for part in WAIT_PARTS:
             law = wait_law(measured, part)
             if law.verdict != "for each object" or law.each_ns is None:
+                continue
+            seen = watched.get(case, Watched())
+            each_ns = law.each_ns - (seen.asked_ns_each if part == "release" else 0.0)
+            functions = seen.functions.get(part, ())
+            if not functions or each_ns < _MOSTLY * law.each_ns:
                 continue
             others = {
                 source: wait_law(other, part) for source, other in elsewhere.get(case, {}).items()
@@ -182,8 +205,8 @@ def wait_results(
                     part=part,
                     sizes=law.sizes,
                     asleep_ns=law.asleep_ns,
-                    each_ns=law.each_ns,
-                    functions=functions.get(case, {}).get(part, ()),
+                    each_ns=each_ns,
+                    functions=functions,
                     elsewhere={
                         source: other.each_ns if other.each_ns is not None else 0.0
                         for source, other in others.items()

@@ -7,7 +7,9 @@ import pytest
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.plan import Case
+from kteardown_hunt.result import WaitingFunction
 from kteardown_hunt.waits import (
+    Watched,
     wait_law,
     wait_results,
     waiting_functions,
@@ -71,7 +73,7 @@ def test_the_functions_that_wait_for_each_object_are_named() -> None:
         watched(objects, {RELEASES: objects, WORKER: 2 * objects, IDLE_WORKER: 5 * objects})
         for objects in (100, 200)
     ]
-    functions = waiting_functions(boots)["k", CASE]
+    functions = waiting_functions(boots)["k", CASE].functions
     (release,) = functions["release"]
     assert (release.name, release.count_each) == ("synchronize_rcu_expedited", 1)
     assert release.event == "grace periods (RCU expedited)"
@@ -83,9 +85,25 @@ def test_the_functions_that_wait_for_each_object_are_named() -> None:
     )
 
 
-def test_what_waits_for_all_at_once_is_no_result() -> None:
+SLEEP = "entry_SYSCALL_64;do_syscall_64;__x64_sys_clock_nanosleep;common_nsleep;hrtimer_nanosleep"
+FUNCTION = WaitingFunction(name="rcu_barrier", callers=(), count_each=1, ns_each=MS)
+
+
+def test_a_pause_that_a_kind_asks_for_is_no_wait() -> None:
+    boots = [watched(objects, {SLEEP: 3 * objects}) for objects in (100, 200)]
+    seen = waiting_functions(boots)["k", CASE]
+    assert (seen.functions, seen.asked_ns_each) == ({}, 3)
+    sleeps = {CASE: case("idle_ns", *(size * MS for size in SIZES))}
+    mostly = Watched({"release": (FUNCTION,)}, 0.9 * MS)
+    assert wait_results(sleeps, {CASE: mostly}, {}) == ()
+
+
+def test_what_waits_for_all_at_once_or_in_no_function_is_no_result() -> None:
     waits = case("idle_ns", *(size * MS for size in SIZES))
     once = MeasuredCase(Case("b", "oldest"), case("idle_ns", *[20 * MS] * 4).figures)
-    (result,) = wait_results({CASE: waits, once.case: once}, {}, {CASE: {"other": once}})
-    assert result.each_ns == pytest.approx(MS)
+    nowhere = MeasuredCase(Case("c", "oldest"), waits.figures)
+    screened = {CASE: waits, once.case: once, nowhere.case: nowhere}
+    watched_cases = {CASE: Watched({"release": (FUNCTION,)}, 0.1 * MS)}
+    (result,) = wait_results(screened, watched_cases, {CASE: {"other": once}})
+    assert result.each_ns == pytest.approx(0.9 * MS)
     assert result.elsewhere == {"other": 0.0}
