@@ -40,7 +40,7 @@ class Asked:
     kinds: Annotated[str, typer.Option(metavar="NAMES")] = ""
     own: Annotated[list[str] | None, typer.Option(metavar="FOLDER")] = None
     unprivileged: Annotated[bool, typer.Option("--unprivileged")] = False
-    stay: Annotated[list[str] | None, typer.Option(metavar="all|KIND[=NUMBER]")] = None
+    stay: Annotated[list[str] | None, typer.Option(metavar="KIND|all")] = None
     owners: Annotated[str, typer.Option(metavar="2,4")] = ""
     budget: Annotated[int, typer.Option(min=1)] = 300
 

@@ -139,8 +139,8 @@ def test_a_script_needs_the_agent_that_runs_scripts_and_no_c_file(tmp_path: Path
     mine, zombies = load_workload("mine", str(tmp_path)), load_workload("zombies")
     # A run has its workloads, and is resumed also without that folder.
     (tmp_path / "workloads/mine.toml").unlink()
-    (script,) = own_sources({"mine": mine, "zombies": zombies}, str(tmp_path))
-    assert script.name == "script"
+    script, waits = own_sources({"mine": mine, "zombies": zombies}, str(tmp_path))
+    assert (script.name, waits.name) == ("script", "waits")
     assert {path.name for path in script.iterdir()} >= {"script.c", "process.c"}
     assert own_sources({"zombies": zombies}, str(tmp_path)) == []
     sweeps = tuple(Sweep(workload=name) for name in ("mine", "zombies"))

@@ -66,7 +66,8 @@ def test_what_is_written_is_loaded_again(script: Path, tmp_path: Path) -> None:
     assert loaded == found.workload
     assert (tmp_path / "own/workloads/helper.c").read_text() == further.read_text()
     assert [path.name for path in own_sources({"make_cgroups": loaded}, str(tmp_path / "own"))] == [
-        "script"
+        "script",
+        "waits",
     ]
     assert loaded.script is not None and loaded.script.allow == ("signal 2", "exit 3")
     assert loaded.script.limit_s == 120
