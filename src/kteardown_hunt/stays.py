@@ -141,16 +141,18 @@ def law_of(costs: Costs, grid: StayGrid, floor: float) -> StayLaw:
         return StayLaw("free", text, extras=extras)
     growth = judge(curve)
     last = growth.exponents[-1].value if growth.exponents else None
-    objects_exponent = _objects_exponent(costs, grid, seeds)
-    for_each = objects_exponent is None or objects_exponent > _FOR_EACH_OBJECT
+    by_objects = _by_objects(costs, grid, seeds)
+    for_each = by_objects is None or by_objects.exponent > _FOR_EACH_OBJECT
     pays = growth.verdict in ("linear", "superlinear")
     slope = (extras[-1] - extras[-2]) / (curve.sizes[-1] - curve.sizes[-2])
+    if for_each:
+        slope = by_objects.each / curve.sizes[-1] if by_objects else slope / most
     return StayLaw(
         "pays" if pays else "free" if growth.verdict in ("constant", "sublinear") else "unknown",
         growth.reason,
         None if last is None or not np.isfinite(last) else last,
-        objects_exponent,
-        slope / (most if for_each else 1),
+        by_objects.exponent if by_objects else None,
+        slope,
         for_each,
         extras,
     )
@@ -165,8 +167,18 @@ def _extra(costs: Costs, grid: StayGrid, seed: int, objects: int, residents: int
     return extra - (cost(0, stay) - cost(0, none)) if grid.baseline else extra
 
 
-def _objects_exponent(costs: Costs, grid: StayGrid, seeds: Sequence[int]) -> float | None:
-    """Return how the extra grows with the number of objects; None if one number was measured."""
+@dataclass(frozen=True)
+class _ByObjects:
+    """How the extra beside the most residents grows with the number of objects."""
+
+    exponent: float
+    each: float
+    """What one object more pays for all residents, between the two largest numbers of objects."""
+
+
+def _by_objects(costs: Costs, grid: StayGrid, seeds: Sequence[int]) -> _ByObjects | None:
+    """Return None if fewer than three numbers of objects were measured, or the extra does not
+    grow."""
     if len(grid.objects) < 3:
         return None
     rows = np.array(
@@ -178,11 +190,13 @@ def _objects_exponent(costs: Costs, grid: StayGrid, seeds: Sequence[int]) -> flo
     curve = Curve(grid.objects, rows, 0.0).complete()
     if curve.sizes != grid.objects:
         return None
-    first, *_, last = curve.rows.mean(axis=0)
+    first, *_, before, last = curve.rows.mean(axis=0)
     if last <= 0 or first <= 0:
         return None
     # From the smallest number to the largest: an extra of no object is none.
-    return float(np.log(last / first) / np.log(grid.objects[-1] / grid.objects[0]))
+    exponent = float(np.log(last / first) / np.log(grid.objects[-1] / grid.objects[0]))
+    # What is paid once, however many objects there are, is no part of it.
+    return _ByObjects(exponent, float(last - before) / (grid.objects[-1] - grid.objects[-2]))
 
 
 def laws_of(measured: StayCosts, grid: StayGrid) -> dict[Cost, StayLaw]:

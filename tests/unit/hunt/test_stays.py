@@ -62,6 +62,9 @@ def test_the_law_says_who_pays_and_how_much() -> None:
     assert each.for_each_object
     assert each.instructions == pytest.approx(12, rel=0.05)
     assert each.objects_exponent == pytest.approx(1, abs=0.05)
+    both = law(lambda n, m: 5e3 * n + 12 * n * m + (900 * m if n else 0), 0.0)
+    assert both.for_each_object
+    assert both.instructions == pytest.approx(12, rel=0.05)
     once = law(PAYS["the release looks at all once"], 0.0)
     assert not once.for_each_object
     assert once.instructions == pytest.approx(800, rel=0.05)
