@@ -19,7 +19,7 @@ from kteardown.rundir.counting import BootRecords, trials
 from kteardown_hunt.catalogue import Cost
 from kteardown_hunt.finds import FLOORS, METRICS
 from kteardown_hunt.folder import case_of
-from kteardown_hunt.growth import NOTICED, Curve, judge
+from kteardown_hunt.growth import NOTICED, Curve, half_width
 from kteardown_hunt.plan import NO_RESIDENTS, Case
 from kteardown_hunt.result import FailureResult
 from kteardown_hunt.stay_plan import StayGrid
@@ -30,6 +30,13 @@ _DIFFERENCES = 2
 """An extra is the difference of two costs, or of four: it may be wrong by twice the floor."""
 _DRIFT = 3
 """What residents cost is more than so many times what differs without them."""
+_CONFIDENCE = 0.95
+"""Of each one-sided bound."""
+_LEAST_EXPONENT = 0.5
+"""Costs with a smaller exponent, such as logarithms, do not grow in proportion."""
+_LEAST_SHARE = 0.3
+"""The last doublings of the residents add at least this share of what they would in proportion: a
+step at one number, and a logarithm, add nothing or less."""
 _FOR_EACH_OBJECT = 0.5
 """With a larger exponent in the number of objects, each object pays; else the release does as a
 whole."""
@@ -139,23 +146,50 @@ def law_of(costs: Costs, grid: StayGrid, floor: float) -> StayLaw:
     if extras[-1] <= NOTICED * error:
         text = f"{extras[-1]:,.0f} instructions more beside {curve.sizes[-1]:,} residents"
         return StayLaw("free", text, extras=extras)
-    growth = judge(curve)
-    last = growth.exponents[-1].value if growth.exponents else None
+    verdict, reason, exponent = _grows_with_residents(curve)
     by_objects = _by_objects(costs, grid, seeds)
     for_each = by_objects is None or by_objects.exponent > _FOR_EACH_OBJECT
-    pays = growth.verdict in ("linear", "superlinear")
     slope = (extras[-1] - extras[-2]) / (curve.sizes[-1] - curve.sizes[-2])
     if for_each:
         slope = by_objects.each / curve.sizes[-1] if by_objects else slope / most
     return StayLaw(
-        "pays" if pays else "free" if growth.verdict in ("constant", "sublinear") else "unknown",
-        growth.reason,
-        None if last is None or not np.isfinite(last) else last,
+        verdict,
+        reason,
+        exponent,
         by_objects.exponent if by_objects else None,
         slope,
         for_each,
         extras,
     )
+
+
+def _grows_with_residents(curve: Curve) -> tuple[str, str, float | None]:
+    """Return the verdict on the extras by the number of residents, why, and their exponent.
+
+    No resident costs nothing, so two numbers of residents give an exponent: that from the fewest to
+    the most. Its bounds are those of both extras.
+    """
+    means = curve.rows.mean(axis=0)
+    errors = half_width(curve.rows, _CONFIDENCE) + curve.floor
+    numbers = np.array(curve.sizes, dtype=np.float64)
+    doublings = float(np.log(numbers[-1] / numbers[0]))
+    few, most = float(means[0]), float(means[-1])
+    low, high = (
+        float(np.log((most + sign * errors[-1]) / (few - sign * errors[0]))) / doublings
+        if most + sign * errors[-1] > 0 and few - sign * errors[0] > 0
+        else sign * np.inf
+        for sign in (-1, 1)
+    )
+    exponent = float(np.log(most / few)) / doublings if few > 0 else None
+    # In proportion, each doubling would add what the residents have that it adds.
+    shares = np.diff(means) / (most / numbers[-1] * np.diff(numbers))
+    text = f"exponent {'-' if exponent is None else f'{exponent:.2f}'} [{low:.2f}, {high:.2f}]"
+    if low > _LEAST_EXPONENT and (shares[-2:] > _LEAST_SHARE).all():
+        return "pays", text, exponent
+    if high <= _LEAST_EXPONENT:
+        return "free", f"{text}: less than in proportion", exponent
+    least = f"the last doublings add {shares[-2]:.0%} and {shares[-1]:.0%} of that in proportion"
+    return "unknown", f"{text}; {least}", exponent
 
 
 def _extra(costs: Costs, grid: StayGrid, seed: int, objects: int, residents: int) -> float:
