@@ -86,7 +86,8 @@ struct kind {
 	 */
 	const char *resident; /* what one of them is */
 	const char *residents_limit; /* as limit */
-	int64_t most_residents; /* as most */
+	int64_t most_residents; /* if they are too expensive to be measured with more; 0: they are
+				   not */
 	void (*stay)(int64_t i);
 };
 

@@ -54,7 +54,7 @@ class Kind(StrictModel):
     residents_limit: str = ""
     """What limits their number: a name in ``limits``, or empty."""
     most_residents: int = 0
-    """As ``most``."""
+    """With how many of them a release is measured at most; 0: as many as usual."""
     ways: tuple[Way, ...]
 
 

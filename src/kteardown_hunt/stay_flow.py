@@ -326,7 +326,7 @@ def _prediction(
     objects, limit = _most(kind, kind.limit, kind.most, case.user)
     other = kind if grid.stay == DECLARED else kinds[grid.stay]
     residents, _ = (
-        _most(other, other.residents_limit, other.most_residents, case.user)
+        _most(other, other.residents_limit, 0, case.user)
         if grid.stay == DECLARED
         else _most(other, other.limit, other.most, case.user)
     )

@@ -53,7 +53,7 @@ def test_what_a_kind_declares_is_always_measured(tmp_path: Path) -> None:
     assert (stay.verdict, stay.cost, stay.resident) == ("pays", "sync", "inode")
     assert stay.instructions == pytest.approx(7, rel=0.01) and stay.for_each_object
     assert stay.elsewhere == {"fixed": None}
-    assert stay.predicted and stay.predicted_residents == 4608
+    assert stay.predicted and stay.predicted_residents == 100_000
     assert result["free"] == 1  # making
     assert hunt.stages == ["stay", "stay-confirm", "stay-profile-sync", "stay-kernels"]
 
