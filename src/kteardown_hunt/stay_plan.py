@@ -22,7 +22,7 @@ ALL = "all"
 MOST_OBJECTS = 288
 """So many are released, or as many as there can be: their number matters less than that of the
 residents."""
-MOST_RESIDENTS = 4608
+MOST_RESIDENTS = 2304
 _RESIDENT_SIZES = MIN_SIZES
 _OBJECT_SIZES = 3
 _FEWEST = 5

@@ -97,7 +97,7 @@ def test_a_resident_that_is_none_is_refused(text: str, expected: str) -> None:
 
 def test_more_residents_than_a_kind_allows_are_refused() -> None:
     vlans = FILES.model_copy(update={"name": "vlans", "most": 4094})
-    assert chosen_residents(["vlans"], [vlans], "root") == {"vlans": 4094}
+    assert chosen_residents(["vlans=4094"], [vlans], "root") == {"vlans": 4094}
     with pytest.raises(InputError, match="4,094"):
         chosen_residents(["vlans=4095"], [vlans], "root")
 
