@@ -97,6 +97,8 @@ def _general_grids(
     if not sizes:
         return [], []
     groups, failed = _groups(hunt, residents, *next(iter(sizes.items())))
+    if not groups:
+        return [], failed
     hunt.reporter.note(f"measuring {len(sizes)} ways to release beside {', '.join(residents)}")
     points = {case: screen_points(groups, number) for case, number in sizes.items()}
     screen = _of_source(hunt, _stage(hunt, "stay-screen", points, by_residents=True))

@@ -26,6 +26,8 @@ MOST_RESIDENTS = 2304
 _RESIDENT_SIZES = MIN_SIZES
 _OBJECT_SIZES = 3
 _FEWEST = 5
+FEWEST_RESIDENTS = _FEWEST << (_RESIDENT_SIZES - 1)
+"""With fewer, there are not enough numbers of them for a law."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +138,18 @@ def _number_of(name: str, kind: Kind) -> int:
     """Return how many residents ``KIND`` or ``KIND=NUMBER`` means. Raises InputError."""
     _, given, number = name.partition("=")
     most = kind.most or 1_000_000
-    if not given:
-        return GENERAL.get(kind.name, min(most, MOST_RESIDENTS))
-    if not (number.isdecimal() and 0 < int(number) <= most):
+    usual = GENERAL.get(kind.name, min(most, MOST_RESIDENTS))
+    if most < FEWEST_RESIDENTS:
         raise InputError(
-            f"--stay {name}: {number!r} is not a number from 1 to {most:,}",
-            hint=f"write {kind.name}={GENERAL.get(kind.name, min(most, MOST_RESIDENTS))}.",
+            f"--stay {name}: there can be only {most} of these objects, which is too few for a law",
+            hint="choose another kind.",
+        )
+    if not given:
+        return usual
+    if not (number.isdecimal() and FEWEST_RESIDENTS <= int(number) <= most):
+        raise InputError(
+            f"--stay {name}: {number!r} is not a number from {FEWEST_RESIDENTS} to {most:,}",
+            hint=f"write {kind.name}={usual}.",
         )
     return int(number)
 

@@ -93,6 +93,14 @@ def test_residents_that_do_not_fit_together_are_measured_one_by_one(tmp_path: Pa
     assert (stay.stay, stay.verdict) == ("walked", "pays")
 
 
+def test_nothing_is_measured_beside_residents_none_of_which_can_be_made(tmp_path: Path) -> None:
+    request = Request(source="k", stay=("impossible",))
+    hunt = simulated(tmp_path, (PLAIN, IMPOSSIBLE), walks, request)
+    (stay,) = measure_stays(hunt, SCREENED)["stays"]
+    assert stay.verdict == "failed"
+    assert hunt.stages == ["stay-check"]
+
+
 def test_a_hunt_without_residents_has_no_such_stage(tmp_path: Path) -> None:
     hunt = simulated(tmp_path, (PLAIN,), walks, Request(source="k"))
     assert measure_stays(hunt, SCREENED) == {"residents": {}, "stays": (), "free": 0}

@@ -8,6 +8,7 @@ from kteardown.errors import InputError
 from kteardown_hunt.plan import NO_RESIDENTS, Case
 from kteardown_hunt.stay_plan import (
     DECLARED,
+    FEWEST_RESIDENTS,
     GENERAL,
     StayGrid,
     chosen_residents,
@@ -78,7 +79,7 @@ def test_all_means_what_the_user_can_make() -> None:
     assert chosen_residents(["all"], KINDS, "root") == dict(GENERAL)
     ordinary = chosen_residents(["all"], KINDS, "ordinary")
     assert ordinary.keys() == GENERAL.keys() - {"memory_cgroups"}
-    assert chosen_residents(["files_one_inode=7"], KINDS, "root") == {"files_one_inode": 7}
+    assert chosen_residents(["files_one_inode=70"], KINDS, "root") == {"files_one_inode": 70}
 
 
 @pytest.mark.parametrize(
@@ -87,6 +88,7 @@ def test_all_means_what_the_user_can_make() -> None:
         ("file_one_inode", "files_one_inode"),
         ("files_one_inode=", "1,000,000"),
         ("files_one_inode=0", "1,000,000"),
+        ("files_one_inode=39", "from 40"),
         ("files_one_inode=x", "1,000,000"),
     ],
 )
@@ -100,6 +102,14 @@ def test_more_residents_than_a_kind_allows_are_refused() -> None:
     assert chosen_residents(["vlans=4094"], [vlans], "root") == {"vlans": 4094}
     with pytest.raises(InputError, match="4,094"):
         chosen_residents(["vlans=4095"], [vlans], "root")
+
+
+def test_the_fewest_residents_that_are_taken_have_a_law() -> None:
+    grid = general_grid("files_one_inode", FEWEST_RESIDENTS, 1)
+    assert len(grid.residents) == 4 and grid.residents[-1] == FEWEST_RESIDENTS
+    rare = FILES.model_copy(update={"name": "rare", "most": FEWEST_RESIDENTS - 1})
+    with pytest.raises(InputError, match="too few"):
+        chosen_residents(["rare"], [rare], "root")
 
 
 def test_an_ordinary_user_cannot_make_what_only_root_can() -> None:

@@ -48,7 +48,7 @@ def hunt(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("--show", "last", "--locks", "debian:6.12"), "--locks cannot be changed"),
         (("--show", "last", "--stay", "all"), "--stay cannot be changed"),
         (("--resume", "last", "--stay", "no_such"), "there is no kind called 'no_such'"),
-        (("--resume", "last", "--stay", "pipes=0"), "is not a number from 1"),
+        (("--resume", "last", "--stay", "pipes=0"), "is not a number from 40"),
         (("--resume", "last", "--locks", "debian-image:6.12"), "a prebuilt kernel does not count"),
         (
             ("--show", "last", "--resume", "last"),
