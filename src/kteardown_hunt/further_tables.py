@@ -64,7 +64,7 @@ def stays_table(result: HuntResult, *, everything: bool) -> Table | None:
         "(+2): two more ways of the same kind",
         "each pair: instructions that the release of one object costs more for one resident more; "
         "(once): that all objects together cost more",
-        "exponents: of the number of residents at its last doubling, then of the number of objects",
+        "exponents: of the number of residents, then of the number of objects",
         "grows: the function that has most of what is paid for residents, with its share",
         "predicted: what this adds for as many objects as limits allow, beside as many residents, "
         "100,000 at most",

@@ -214,7 +214,7 @@ class StayResult(StrictModel):
     """Of the largest trial, and so are ``residents``."""
     residents: int
     residents_exponent: float | None = None
-    """At the last doubling of the residents."""
+    """From the fewest residents to the most."""
     objects_exponent: float | None = None
     """Over all numbers of objects; None if there was one."""
     instructions: float | None = None
