@@ -59,7 +59,10 @@ def boot_to_end(
 ) -> tuple[list[bytes], BootEnd]:
     work.mkdir()
     agent = build_agent(
-        "x86_64", cache=cache_dir(), reporter=SilentReporter(), own=[data_dir("agent") / "script"]
+        "x86_64",
+        cache=cache_dir(),
+        reporter=SilentReporter(),
+        own=[data_dir("agent") / name for name in ("script", "waits")],
     )
     lines = [f"trial {10 + i} script {trial}\n" for i, trial in enumerate(trials)]
     initramfs = pack(
