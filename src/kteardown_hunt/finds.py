@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-from kteardown.rundir.counting import BootRecords, trials
+from kteardown.rundir.counting import BootRecords, Trial, trials
 from kteardown_hunt import limits
 from kteardown_hunt.catalogue import Cost, Kind
 from kteardown_hunt.folder import case_of
@@ -87,6 +87,16 @@ class MeasuredCase:
         )
 
 
+def failure_of(trial: Trial, boot: BootRecords, objects: int) -> FailureResult:
+    """Return how a trial failed that gave no figures: itself, or its guest."""
+    outcome = trial.status and ("failed" if trial.status == "failed" else "void")
+    return FailureResult(
+        outcome=outcome or boot.end.outcome,
+        objects=objects,
+        detail=trial.detail or boot.end.detail,
+    )
+
+
 def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCase]:
     """Return every case on every kernel that ``boots`` began, by kernel and case."""
     cases: dict[tuple[str, Case], MeasuredCase] = {}
@@ -101,12 +111,7 @@ def measured(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], MeasuredCas
                 trial.params["objects"] or median(trial.samples.get("objects_count", [largest]))
             )
             if not trial.usable:
-                outcome = trial.status and ("failed" if trial.status == "failed" else "void")
-                detail = trial.detail or boot.end.detail
-                failure = FailureResult(
-                    outcome=outcome or boot.end.outcome, objects=objects, detail=detail
-                )
-                into.failures.append(failure)
+                into.failures.append(failure_of(trial, boot, objects))
             elif "beyond_budget_count" in trial.samples:
                 into.left_out.add(objects)
             elif "needless_count" not in trial.samples:

@@ -35,7 +35,7 @@ from kteardown_hunt.finds import (
 )
 from kteardown_hunt.folder import HuntFolder, Request, requests_of
 from kteardown_hunt.functions import growing_functions, scalings
-from kteardown_hunt.hunt import ARCH, PERIOD_NS, Hunt
+from kteardown_hunt.hunt import ARCH, PERIOD_NS, PROFILED, Hunt
 from kteardown_hunt.locks import LOCK_COSTS, held_locks, request_of
 from kteardown_hunt.plan import (
     CONFIRM_SEEDS,
@@ -62,8 +62,6 @@ from kteardown_hunt.stay_plan import chosen_residents
 from kteardown_hunt.tables import summary
 from kteardown_hunt.wait_flow import measure_broadcasts, measure_waits
 
-_PROFILED: dict[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
-"""By cost, what the agent is to watch while it is sampled."""
 _RATE_CASES = 6
 
 
@@ -195,7 +193,7 @@ def _causes(
 ) -> dict[Case, dict[Cost, FunctionResult]]:
     """Profile each find at its three largest sizes, and return the function that is responsible."""
     causes: dict[Case, dict[Cost, FunctionResult]] = {}
-    for cost, watch in _PROFILED.items():
+    for cost, watch in PROFILED.items():
         sizes = {case: confirmed[case].sizes[-3:] for case, costs in steep.items() if cost in costs}
         if not sizes:
             continue

@@ -15,7 +15,7 @@ from kteardown.run.setting import Lab
 from kteardown.rundir.completeness import measured_s
 from kteardown.rundir.counting import BootRecords
 from kteardown.vm import acceleration
-from kteardown_hunt.catalogue import Kind
+from kteardown_hunt.catalogue import Cost, Kind
 from kteardown_hunt.folder import HuntFolder, Request, measure_stage
 from kteardown_hunt.plan import Options
 from kteardown_hunt.result import CaseResult, HuntResult
@@ -23,6 +23,8 @@ from kteardown_hunt.result import CaseResult, HuntResult
 ARCH: Arch = DEFAULT_ARCH
 PERIOD_NS = 49_999
 """Of a profile."""
+PROFILED: Mapping[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
+"""By cost, what the agent is to watch while it is sampled."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from kteardown_hunt.catalogue import Cost, Kind
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.folder import case_of
 from kteardown_hunt.functions import paying_function
-from kteardown_hunt.hunt import PERIOD_NS, Hunt
+from kteardown_hunt.hunt import PERIOD_NS, PROFILED, Hunt
 from kteardown_hunt.limits import largest
 from kteardown_hunt.plan import CONFIRM_SEEDS, Case, TrialPoint, plan_of_points
 from kteardown_hunt.result import CostPrediction, FailureResult, FunctionResult, StayResult
@@ -33,7 +33,6 @@ from kteardown_hunt.stay_plan import (
 )
 from kteardown_hunt.stays import StayCosts, StayLaw, differing, laws_of, stay_costs
 
-_PROFILED: Mapping[Cost, str] = {"sync": "cost", "deferred": "deferred", "make": "make"}
 _PREDICTED_AT_MOST = 100_000
 """Of objects, and of residents: an extra grows with both."""
 
@@ -224,7 +223,7 @@ def _causes(
 ) -> dict[tuple[tuple[Case, StayGrid], Cost], FunctionResult]:
     """Sample each find beside its three largest numbers of residents."""
     causes: dict[tuple[tuple[Case, StayGrid], Cost], FunctionResult] = {}
-    for cost, watch in _PROFILED.items():
+    for cost, watch in PROFILED.items():
         chosen = [at for at, costs in finds.items() if cost in costs]
         points: dict[Case, list[TrialPoint]] = {}
         for case, grid in chosen:

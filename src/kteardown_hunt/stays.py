@@ -17,7 +17,7 @@ import numpy as np
 
 from kteardown.rundir.counting import BootRecords, trials
 from kteardown_hunt.catalogue import Cost
-from kteardown_hunt.finds import FLOORS, METRICS
+from kteardown_hunt.finds import FLOORS, METRICS, failure_of
 from kteardown_hunt.folder import case_of
 from kteardown_hunt.growth import NOTICED, Curve, half_width
 from kteardown_hunt.plan import NO_RESIDENTS, Case
@@ -69,13 +69,7 @@ def stay_costs(boots: Sequence[BootRecords]) -> dict[tuple[str, Case], StayCosts
             objects = int(trial.params["objects"])
             stay = str(trial.params["stay"])
             if not trial.usable:
-                outcome = trial.status and ("failed" if trial.status == "failed" else "void")
-                failure = FailureResult(
-                    outcome=outcome or boot.end.outcome,
-                    objects=objects,
-                    detail=trial.detail or boot.end.detail,
-                )
-                into.failures.append((stay, failure))
+                into.failures.append((stay, failure_of(trial, boot, objects)))
                 continue
             for cost in STAY_COSTS:
                 if values := trial.samples.get(METRICS[cost]):
