@@ -107,6 +107,14 @@ def test_what_could_not_be_measured_has_a_reason() -> None:
     assert stays_table(hunted(failed), everything=True) is None
 
 
+def test_residents_that_do_not_matter_are_named() -> None:
+    result = result_of([], []).model_copy(update={"residents": {"pipes": 9}})
+    assert "no cost grows with what stays (pipes)" in summary(result)
+    paying = result.model_copy(update={"stays": (PAYS,)})
+    assert "(pipes)" not in summary(paying)
+    assert "stays" not in summary(result_of([], []))
+
+
 def test_no_table_says_nothing() -> None:
     empty = result_of([], [])
     assert stays_table(empty, everything=True) is None
