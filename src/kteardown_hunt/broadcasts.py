@@ -60,11 +60,11 @@ def is_broadcast(each: Mapping[str, Mapping[int, float]]) -> bool:
     """Return whether each object interrupts other CPUs, with every seed.
 
     To wake a task on another CPU interrupts that CPU, too: so these are more interrupts than
-    switches of tasks.
+    switches of tasks. Fewer switches for more objects are noise, and no reason for interrupts.
     """
     switches = each.get("switches_count", {})
     beyond = [
-        sum(each.get(metric, {}).get(seed, 0.0) for metric in _INTERRUPTS) - switched
+        sum(each.get(metric, {}).get(seed, 0.0) for metric in _INTERRUPTS) - max(switched, 0.0)
         for seed, switched in switches.items()
     ]
     return bool(beyond) and min(beyond) >= _LEAST_EACH

@@ -60,6 +60,11 @@ def test_calls_that_wake_tasks_are_no_result() -> None:
     assert middle_counts(each["k", CASE])["switches_count"] == 3
 
 
+def test_fewer_switches_for_more_objects_are_no_calls() -> None:
+    each = counts_each([boot("k", 1, {1: 4, 5: 2}, switches=-3)])
+    assert not is_broadcast(each["k", CASE])
+
+
 def test_cases_with_too_few_objects_are_left_out() -> None:
     few = MeasuredCase(CASE, {"sync_ns": {(1, 3): 1.0}})
     many = MeasuredCase(CASE, {"sync_ns": {(1, size): 1.0 for size in (72, 288, 1152)}})
