@@ -77,7 +77,7 @@ lint-texts:
 lint-agent:
 	$(MAKE) -s -C agent format-check check
 lint-plugins:
-	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.c
+	clang-format --style=file:agent/.clang-format --dry-run -Werror plugins/*.[ch] plugins/*/*.[ch]
 lint-coverage:
 	$(PY) scripts/coverage_maps.py check
 
@@ -85,7 +85,7 @@ format: .venv/.ready-dev
 	.venv/bin/ruff format
 	.venv/bin/ruff check --fix
 	$(MAKE) -s -C agent format
-	clang-format --style=file:agent/.clang-format -i plugins/*.c
+	clang-format --style=file:agent/.clang-format -i plugins/*.[ch] plugins/*/*.[ch]
 
 test: .venv/.ready-dev
 	$(UNIT_TESTS) -m "not full"

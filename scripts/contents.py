@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-_NOT_MEASURED = ("about", "help", "summary")
+_NOT_MEASURED = ("about", "contention", "help", "summary")
 """Keys of a workload or experiment."""
 _AGENT_FLAGS = re.compile(rb"^(?:CC|CFLAGS|LDFLAGS|guest|COMMON)\b.*(?:\n\t.*)*", re.MULTILINE)
 """What of the agent's Makefile decides the bytes of the agent that every guest runs: which other

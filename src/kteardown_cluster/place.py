@@ -44,10 +44,16 @@ class ClusterPlace(LocalPlace):
         load_config()
 
     def check_experiment(self, experiment: Experiment, *, kvm: bool) -> None:
-        """Raise LabError if KVM is required and the configuration lets nodes emulate.
+        """Raise LabError on the contention clock, or if KVM is required and the configuration lets
+        nodes emulate.
 
         A node without KVM is not used, unless the configuration says otherwise.
         """
+        if experiment.design.clock == "contention":
+            raise LabError(
+                "--clock contention: nodes of a cluster do not count what their CPUs share",
+                hint="run it on this host.",
+            )
         if kvm and experiment.design.clock == "wall" and self.config.wall != "kvm":
             raise no_kvm("the configuration lets nodes emulate (slurm.wall)")
 

@@ -221,7 +221,7 @@ def _patches(figure: BootFigure, facts: RunFacts) -> str:
 
 
 def _host(figure: BootFigure, facts: RunFacts) -> str:
-    if facts.clock == "instructions":
+    if facts.clock != "wall":
         return ""
     model = (facts.machine.get("cpu") or {}).get("model") or "unknown CPU"
     return f"{model}, {figure.acceleration}"
@@ -246,7 +246,7 @@ def _line(
 
     ordered = sorted(parts.values(), key=key)
     values = [[figure.value for figure in boots] for boots in ordered]
-    points, unlooked = change_points(values, exact=facts.clock == "instructions", least=least)
+    points, unlooked = change_points(values, exact=facts.clock != "wall", least=least)
     return Line(
         experiment=facts.experiment,
         clock=facts.clock,
@@ -331,7 +331,7 @@ def _why(a: BootFigure, b: BootFigure, runs: Mapping[str, RunFacts]) -> Iterator
             differ = True
             short = _HASH_DIGITS if name.endswith("_hash") else None
             yield f"{name.replace('_', ' ')}: {str(our_fact)[:short]} / {str(their_fact)[:short]}"
-    exact = facts_a.clock == "instructions"
+    exact = facts_a.clock != "wall"
     for sentence in differences(facts_a.machine, facts_b.machine, arch=ours.arch, exact=exact):
         differ = True
         yield sentence

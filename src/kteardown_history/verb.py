@@ -22,7 +22,7 @@ def history(
     metric: str | None = None,
     point: Annotated[list[str] | None, typer.Option(metavar="PARAM=VALUES")] = None,
     kernel: Annotated[str | None, typer.Option(autocompletion=complete.series)] = None,
-    clock: Clock | None = None,
+    clock: Annotated[Clock | None, typer.Option(metavar="CLOCK")] = None,
     order: Order = "release",
     least: Annotated[float, typer.Option(metavar="PERCENT", min=0)] = 100 * LEAST,
     as_json: Annotated[bool, typer.Option("--json")] = False,

@@ -108,7 +108,7 @@ def check_measurable(experiment: Experiment, *, lacks: str = "", kvm: bool = Fal
     for wrong, why, hint in (
         (
             design.clock != "wall",
-            "--clock: a machine has no instruction clock",
+            "--clock: a machine has only the wall clock",
             "use --clock wall.",
         ),
         (design.profile, "--profile: stacks are only sampled in guests", "remove --profile."),

@@ -161,14 +161,21 @@ def freezer_cost(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> 
 
 
 def simulate(
-    experiment: Experiment, cost: Cost = freezer_cost, noise: Noise | None = None, *, seed: int = 1
+    experiment: Experiment,
+    cost: Cost = freezer_cost,
+    noise: Noise | None = None,
+    *,
+    seed: int = 1,
+    workloads: Mapping[str, Workload] = WORKLOADS,
 ) -> list[BootRecords]:
     """Return every boot of the experiment's plan, with log-normal noise around the true costs."""
     noise = noise or Noise()
     rng = np.random.default_rng(seed)
-    plan = make_plan(experiment, WORKLOADS, experiment.variants)
+    plan = make_plan(experiment, workloads, experiment.variants)
     blocks = np.exp(noise.of_blocks(rng, 1 + max(boot.block for boot in plan.boots)))
-    return [_boot(boot, cost, noise, float(blocks[boot.block]), rng) for boot in plan.boots]
+    return [
+        _boot(boot, cost, noise, float(blocks[boot.block]), rng, workloads) for boot in plan.boots
+    ]
 
 
 def analysed(experiment: Experiment, boots: list[BootRecords]) -> Result:
@@ -198,13 +205,19 @@ def analysed(experiment: Experiment, boots: list[BootRecords]) -> Result:
 
 
 def _boot(
-    boot: PlannedBoot, cost: Cost, noise: Noise, block: float, rng: np.random.Generator
+    boot: PlannedBoot,
+    cost: Cost,
+    noise: Noise,
+    block: float,
+    rng: np.random.Generator,
+    workloads: Mapping[str, Workload],
 ) -> BootRecords:
     shift = block * math.exp(noise.of_boot(rng))
     stamp = {"boot": boot.index, "attempt": 0}
     lines: list[AgentRecord] = [_hello().model_copy(update=stamp)]
     for trial in boot.trials:
-        lines += _trial(trial, boot, cost, shift, noise, rng)
+        metrics = workloads[trial.workload].metrics
+        lines += _trial(trial, boot, cost, shift, noise, rng, metrics)
     start = BootStart(
         kernel=boot.kernel,
         block=boot.block,
@@ -225,6 +238,7 @@ def _trial(
     shift: float,
     noise: Noise,
     rng: np.random.Generator,
+    metrics: Mapping[str, Metric],
 ) -> list[AgentRecord]:
     index, number = trial.index, boot.index
     params = {**boot.machine, **trial.params}
@@ -233,7 +247,7 @@ def _trial(
     own = math.exp(noise.of_trial(rng))
     for repetition in range(trial.warmup + trial.repetitions):
         warmup = repetition < trial.warmup
-        for metric in WORKLOADS[trial.workload].metrics:
+        for metric in metrics:
             factor = shift * own * math.exp(noise.of_sample(rng)) * (3 if warmup else 1)
             lines.append(
                 Sample(
@@ -242,7 +256,7 @@ def _trial(
                     trial=index,
                     repetition=repetition,
                     metric=metric,
-                    value=round(cost(boot.kernel, metric, trial.params) * factor),
+                    value=round(cost(boot.kernel, metric, params) * factor),
                     warmup=warmup,
                 )
             )

@@ -12,7 +12,7 @@ from kteardown import pipeline
 from kteardown.cli.options import Execution
 from kteardown.cli.run import finish
 from kteardown.errors import BuildError, InputError
-from kteardown.model.clock import CLOCKS
+from kteardown.model.clock import BOTH
 from kteardown.model.plan import Plan
 from kteardown.model.record import BASE, LAYOUT, Record
 from kteardown.progress import InterimResult, SilentReporter
@@ -253,7 +253,7 @@ def on_both_clocks(make_run: Callable[..., RunDir]) -> RunFolder:
     """Return a run on both clocks, without records."""
     runs = [make_run(seeds=3), make_run(clock="wall", boots=4)]
     folder = new_folder(runs[0].path.parent, "both")
-    for run, clock in zip(runs, CLOCKS, strict=True):
+    for run, clock in zip(runs, BOTH, strict=True):
         run.path.rename(folder / clock)
     return mark_both_clocks(folder)
 

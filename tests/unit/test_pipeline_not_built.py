@@ -15,7 +15,7 @@ from kteardown.cli.run import finish
 from kteardown.errors import NotBuiltError
 from kteardown.flows.ending import gate
 from kteardown.kernels.request import Built
-from kteardown.model.clock import CLOCKS
+from kteardown.model.clock import BOTH
 from kteardown.model.kernel_facts import KernelFacts, not_built
 from kteardown.model.record import BASE, TWIN
 from kteardown.progress import Reporter, SilentReporter
@@ -157,7 +157,7 @@ def test_both_clocks_say_it_once(
 ) -> None:
     whole = make_run().path.parent / "both"
     whole.mkdir()
-    for clock in CLOCKS:
+    for clock in BOTH:
         run = absent(make_run(f"on-{clock}", clock=clock, seeds=2, boots=2))
         run.path.rename(whole / clock)
     found = mark_both_clocks(whole)

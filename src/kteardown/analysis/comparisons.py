@@ -6,10 +6,8 @@ the test over all points, the tests of the points, and those of the growth laws.
 patch of a series has shares of that of the whole (``ablations``).
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 from typing import Any
 
 from kteardown.analysis.dataset import Data, Dataset, compared, headlines
@@ -36,16 +34,16 @@ from kteardown.analysis.growth.laws import SlopeRatio
 from kteardown.analysis.outliers import Outliers, outliers
 from kteardown.analysis.pairs import Pair, Quantity, pairs_of
 from kteardown.analysis.self_timed import OwnSavings, SeenOutside, saying
+from kteardown.analysis.transfers import TRANSFER, agreed, confirmed
 from kteardown.model.faults import Fault
 from kteardown.model.judged import Comparison, MetricVerdict, Outside, Verdict, tidy, tidy_pair
 from kteardown.model.point import weight_of
 from kteardown.model.record import BASE, LAYOUT, TWIN
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Outlier
 
 _OPPOSITE = "the changes at its points are opposite"
 _HIDDEN = "the mean is the same, single points are not"
-_LEVEL = 0.05
-"""Of the test whether the size of a change differs between nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +127,8 @@ def _metric_verdict(
         reason = saying(reason, estimate.ratio)
     if not test.single:
         verdict, reason = _with_points(verdict, reason, points, p_mixed, 1 - rules.confidence)
+    if data.clock == "contention":
+        verdict, reason = confirmed(verdict, reason, _by_transfer(data, test))
     return MetricVerdict(
         **_judged(first.figure, first.variant, estimate, test.supporting, rules),
         verdict=verdict,
@@ -293,13 +293,7 @@ def compare_all(
     have Holm's correction over themselves, so that their number does not weaken the headline
     metrics. What is broken by ``failed`` has that verdict.
     """
-    figures = [
-        Quantity(point, metric, spec, quantile)
-        for name, metric, spec in compared(data.experiment, data.workloads)
-        for quantile in (MEDIAN, *(percent / 100 for percent in spec.percentiles if percent != 50))
-        for point in data.expected
-        if point.workload == name
-    ]
+    figures = _quantities(data)
     pairs = [pair for figure in figures for pair in pairs_of(data, figure)]
     if data.clock == "wall":
         sides = [
@@ -321,6 +315,8 @@ def compare_all(
         pair: _comparison(pair, ps[pair], outliers_of, data.rules, savings.at(pair))
         for pair in pairs
     }
+    if data.clock == "contention":
+        comparisons = dict(zip(pairs, agreed([*comparisons.values()]), strict=True))
     metrics = [
         _metric_verdict(
             data,
@@ -341,6 +337,31 @@ def compare_all(
             _slope_verdict(data, law, family[law], ps.get(law), savings) for law in slopes
         ),
     )
+
+
+def _quantities(data: Data) -> list[Quantity]:
+    """Return all that is compared, headline metrics first."""
+    return [
+        Quantity(point, metric, spec, quantile)
+        for name, metric, spec in compared(data.experiment, data.workloads)
+        for quantile in (MEDIAN, *(percent / 100 for percent in spec.percentiles if percent != 50))
+        for point in data.expected
+        if point.workload == name
+    ]
+
+
+def _by_transfer(data: Data, test: MetricTest) -> dict[ParamValue, Verdict]:
+    """Return the verdict over all points with one cost of a moved line, for each cost."""
+    by_cost: dict[ParamValue, list[Pair]] = {}
+    for pair in test.pairs:
+        by_cost.setdefault(pair.figure.point.params.get(TRANSFER, 0), []).append(pair)
+    verdicts = {}
+    for cost, pairs in by_cost.items():
+        alone = _test(data, pairs, ())
+        estimate = alone.over.estimate
+        better = pairs[0].figure.spec.better
+        verdicts[cost], _ = judge(estimate, alone.supporting, estimate.p, better, data.rules)
+    return verdicts
 
 
 def _slope_verdict(
@@ -380,39 +401,3 @@ def _comparison(
             for outlier in outliers_of.get((kernel, figure), ())
         ),
     )
-
-
-def node_notes(judged: JudgedComparisons, nodes: Mapping[int, str]) -> list[str]:
-    """Return notes for each claimed change of a metric, if the blocks were on several nodes."""
-    # Comparisons are inside blocks, each on one node, so what makes a node faster or slower as a
-    # whole is not in a ratio. A change whose size depends on the machine can be, and the interval
-    # includes it (``over_nodes``). Whether its size differs between the nodes is tested by one-way
-    # analysis of variance, unless a node has a single block.
-    notes = []
-    for claim, logs in zip(judged.metric_verdicts, judged.figures, strict=True) if nodes else ():
-        by_node: dict[str, list[float]] = {}
-        for block, change in logs.items():
-            by_node.setdefault(nodes.get(block) or "this host", []).append(change)
-        if claim.verdict not in ("better", "worse") or len(by_node) < 2 or claim.ratio is None:
-            continue
-        down = claim.ratio < 1
-        groups = list(by_node.values())
-        holds = sum((median(changes) < 0) == down for changes in groups)
-        medians = ", ".join(
-            f"{node} {math.expm1(median(changes)) * 100:+.1f}% ({len(changes)})"
-            for node, changes in sorted(by_node.items())
-        )
-        notes.append(
-            f"{claim.variant}, {claim.metric}: the change has the claimed direction on {holds} of "
-            f"{len(by_node)} nodes; median of each, with its blocks: {medians}"
-        )
-        if min(map(len, groups)) > 1 and any(len(set(group)) > 1 for group in groups):
-            from scipy.stats import f_oneway
-
-            p = float(f_oneway(*groups).pvalue)
-            if p < _LEVEL:
-                notes.append(
-                    f"{claim.variant}, {claim.metric}: the size of the change differs between the "
-                    f"nodes (p = {p:.2g}); its interval includes that"
-                )
-    return notes

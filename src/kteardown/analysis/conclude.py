@@ -14,14 +14,16 @@ from typing import Any
 
 from kteardown.analysis import self_timed, sequential
 from kteardown.analysis.ablations import ablations
-from kteardown.analysis.comparisons import compare_all, node_notes
+from kteardown.analysis.comparisons import compare_all
 from kteardown.analysis.dataset import Data, Dataset, headlines
 from kteardown.analysis.estimate.bootstrap import Resampler
 from kteardown.analysis.estimate.verdict import Rules
 from kteardown.analysis.faults import faults, uncompared
 from kteardown.analysis.growth.laws import laws, slope_ratios
 from kteardown.analysis.levels import levels
+from kteardown.analysis.node_notes import node_notes
 from kteardown.analysis.profile import folded, profiles
+from kteardown.analysis.sharing import sharing_profiles
 from kteardown.analysis.stretches import collect
 from kteardown.analysis.timing import disturbance_notes, timing_of
 from kteardown.analysis.waits import wait_profiles
@@ -87,8 +89,7 @@ def analyse(
     slopes = slope_ratios(data)
     judged = compare_all(data, slopes, failed)
     voids = data.collected.voids([BASE, *controls(design), *data.variants], limit, data.expected)
-    booted = {boot.start.kernel for boot in boots}
-    asked_for = [variant for variant in data.asked_for if variant in booted]
+    asked_for = [v for v in data.asked_for if any(boot.start.kernel == v for boot in boots)]
     result = Result(
         experiment=experiment.name,
         question=experiment.question,
@@ -104,6 +105,7 @@ def analyse(
         outliers=judged.outliers,
         distributions=_distributions(data, [BASE, *data.variants]),
         levels=levels(data),
+        sharing=sharing_profiles(workloads, main, points),
         metric_verdicts=judged.metric_verdicts,
         faults=failed,
         uncompared=uncompared(judged.comparisons, asked_for, points, voids),

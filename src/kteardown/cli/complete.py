@@ -103,7 +103,7 @@ def series_and_sources(ctx: typer.Context) -> Iterator[Offer]:
 @_offer
 def runs(_: typer.Context) -> Iterator[Offer]:
     from kteardown.door import Entry
-    from kteardown.model.clock import CLOCKS
+    from kteardown.model.clock import BOTH
     from kteardown.rundir.directory import CLOCKS_FILE
 
     yield "last", "the newest run"
@@ -115,7 +115,7 @@ def runs(_: typer.Context) -> Iterator[Offer]:
                 yield path.name, ""
             elif (Entry(path) / CLOCKS_FILE).exists():
                 yield path.name, "both clocks"
-                yield from ((f"{path.name}/{clock}", "") for clock in CLOCKS)
+                yield from ((f"{path.name}/{clock}", "") for clock in BOTH)
 
 
 @_offer

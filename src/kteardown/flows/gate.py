@@ -159,7 +159,7 @@ def judge_kernel(question: GateQuestion, runner: Runner) -> GateAnswer:
     if design.clock == "wall" and not design.until:
         design = design.model_copy(update={"until": f"margin={margins.text}"})
     chosen = chosen.model_copy(update={"design": design})
-    if kept is not None and design.clock == "instructions":
+    if kept is not None and design.clock != "wall":
         reference = load(kept)
         # Built only if the run has recorded its own: earlier ones have not.
         has_agent = last_agent(reference)

@@ -49,7 +49,8 @@ def measured(
             hint="leave the option out, or compare a patch: kteardown compare --help.",
         )
     first, *others = sources or (DEFAULT_SOURCE,)
-    asked = replace(asked, variant=others, profile=True)
+    # The contention clock says by itself where lines move.
+    asked = replace(asked, variant=others, profile=asked.clock != "contention")
     chosen = _needs_sizes(workload, asked)
     if chosen:
         sizes = f"N={','.join(map(str, _sizes(_LARGEST[0])))}"
@@ -119,7 +120,7 @@ def _alone(experiment: Experiment, asked: Overrides, others: Sequence[str]) -> E
     """Return the experiment under the name of what it does."""
     (sweep,) = experiment.workloads
     design = experiment.design
-    if design.clock == "instructions" and not (asked.seeds or asked.quick or asked.until):
+    if design.clock != "wall" and not (asked.seeds or asked.quick or asked.until):
         design = design.model_copy(update={"seeds": min(design.seeds, _SEEDS)})
     kernels = " and ".join((experiment.source, *others))
     return experiment.model_copy(

@@ -8,11 +8,12 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from kteardown.errors import InputError
+from kteardown.inputs.contention import check_contention
 from kteardown.inputs.counts import check_counts
 from kteardown.inputs.fragments import fragments, located
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment, Sweep
 from kteardown.model.plan import blocks_of, controls
-from kteardown.model.point import points_of, weight_of
+from kteardown.model.point import EACH_CPU, points_of, weight_of
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.workload import Parameter, Workload
 
@@ -28,6 +29,7 @@ def check_experiment(experiment: Experiment, workloads: Mapping[str, Workload], 
     key."""
     names = [sweep.workload for sweep in experiment.workloads]
     check_counts(experiment, workloads, where)
+    check_contention(experiment, workloads, where)
     for name in names:
         if names.count(name) > 1:
             raise InputError(
@@ -128,7 +130,8 @@ def _check_size(experiment: Experiment, workloads: Mapping[str, Workload], where
     needed = max(workload.cpus for workload in workloads.values())
     for machine in spec.points():
         cpus, possible, nodes = (
-            machine.get(name) or spec.largest(name) for name in MACHINE_PARAMETERS
+            machine.get(name) or spec.largest(name)
+            for name in ("cpus", "possible_cpus", "numa_nodes")
         )
         check_machine(cpus or needed, possible, nodes, memory_mb, f"{where}: ")
 
@@ -166,8 +169,13 @@ def check_values(values: Iterable[ParamValue], parameter: Parameter, where: str)
                     f"{place}: must be one of {', '.join(parameter.choices)}",
                     hint="choose one of these values.",
                 )
+        elif value == EACH_CPU:
+            continue
         elif not isinstance(value, int):
-            raise InputError(f"{place}: must be an integer", hint="write a number without a unit.")
+            raise InputError(
+                f"{place}: must be an integer",
+                hint=f"write a number without a unit, or {EACH_CPU} for as many as the guest has.",
+            )
         elif not parameter.min <= value <= parameter.max:
             raise InputError(
                 f"{place}: must be {parameter.min:,} to {parameter.max:,}",

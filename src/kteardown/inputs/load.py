@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from kteardown.errors import InputError, did_you_mean
 from kteardown.inputs.assignments import parse_values
 from kteardown.inputs.check import check_experiment
+from kteardown.inputs.contention import designed, with_contention
 from kteardown.inputs.counts import with_counts
 from kteardown.inputs.fragments import fragment_files, fragment_places
 from kteardown.inputs.toml_files import read_toml, validated
@@ -76,7 +77,7 @@ def load_experiment(name: str) -> Experiment:
                 for name, value in table["params"].items()
             }
     experiment = validated(Experiment, fields, path)
-    experiment = experiment.model_copy(update={"folder": _folder_of(experiment, path)})
+    experiment = designed(experiment.model_copy(update={"folder": _folder_of(experiment, path)}))
     check_experiment(experiment, load_workloads(experiment), str(path))
     return experiment
 
@@ -178,6 +179,8 @@ def load_workloads(experiment: Experiment) -> dict[str, Workload]:
                 for name, spec in workload.metrics.items()
             }
             workloads[sweep.workload] = workload.model_copy(update={"metrics": metrics})
+    if experiment.design.clock == "contention":
+        return {name: with_contention(workload) for name, workload in workloads.items()}
     return with_counts(experiment, workloads) if experiment.design.counts else workloads
 
 

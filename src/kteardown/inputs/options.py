@@ -18,6 +18,7 @@ from kteardown import sandbox
 from kteardown.errors import InputError
 from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.check import check_experiment, check_values
+from kteardown.inputs.contention import designed
 from kteardown.inputs.fragments import fragments
 from kteardown.inputs.load import load_workloads
 from kteardown.model.arch import Arch
@@ -169,6 +170,7 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     }
     for part in ("design", "machine"):
         fields[part] |= {name: values_given[name] for name in fields[part] if name in values_given}
+    fields |= _of_clock(fields, overrides, params)
     fields |= {
         name: getattr(overrides, name)
         for name in ("source", "compiler")
@@ -187,11 +189,24 @@ def apply(experiment: Experiment, overrides: Overrides) -> Experiment:
     fields["predict"] |= {
         name: _counts(f"--predict {name}", values) for name, values in predict.items()
     }
-    changed = Experiment.model_validate(fields)
+    changed = designed(Experiment.model_validate(fields))
     _check_design(changed, overrides)
     _check_built(changed, overrides)
     check_experiment(changed, load_workloads(changed), f"experiment {experiment.name}")
     return changed
+
+
+def _of_clock(
+    fields: Mapping[str, Any], overrides: Overrides, params: Mapping[str, Sequence[ParamValue]]
+) -> dict[str, Any]:
+    """Return the parts of an experiment that follow from the clock that it is changed to."""
+    design, machine = fields["design"], fields["machine"]
+    if design["clock"] != "contention" and "transfer_ticks" not in params:
+        machine = {**machine, "transfer_ticks": None}
+    if overrides.clock == "contention" and overrides.repetitions is None:
+        # Counts have no noise of a clock: what differs between repetitions does so between seeds.
+        design = {**design, "repetitions": 1}
+    return {"design": design, "machine": machine}
 
 
 def _check_until(until: str) -> None:

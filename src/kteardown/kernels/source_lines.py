@@ -8,7 +8,7 @@ unchanged.
 import bisect
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,10 +64,7 @@ class SourceLines:
         innermost = (line for line in lines if line.startswith(("RIP: ", "pc : ", "WARNING: ")))
         interrupted = {match[0] for line in innermost for match in _PLACE.finditer(line)}
         instructions = {place: at - (place not in interrupted) for place, at in addresses.items()}
-        argv = [str(self._addr2line), "-a", "-i", "-f", "-e", str(self._vmlinux)]
-        argv += map(hex, sorted({*instructions.values(), *bare.values()}))
-        chains = parse_addr2line(sandbox.capture(argv, [self._vmlinux]))
-        places = {address: _place(chain) for address, chain in chains.items() if chain}
+        places = self._places({*instructions.values(), *bare.values()})
 
         def with_line(match: re.Match[str]) -> str:
             at = instructions.get(match[0])
@@ -80,6 +77,20 @@ class SourceLines:
 
         text = _BARE.sub(lambda match: _ADDRESS.sub(with_function, match[0]), text)
         return tuple(_PLACE.sub(with_line, text).split("\n"))
+
+    def lines(self, addresses: Iterable[int]) -> dict[int, str]:
+        """Return ``FILE:LINE``, or ``FILE:LINE, in INLINED``, of each instruction that has one."""
+        if self._addr2line is None or not self._vmlinux.is_file():
+            return {}
+        return {address: line for address, (_, line) in self._places(addresses).items() if line}
+
+    def _places(self, addresses: Iterable[int]) -> dict[int, tuple[str, str]]:
+        wanted = sorted({*addresses})
+        if not wanted:
+            return {}
+        argv = [str(self._addr2line), "-a", "-i", "-f", "-e", str(self._vmlinux)]
+        chains = parse_addr2line(sandbox.capture([*argv, *map(hex, wanted)], [self._vmlinux]))
+        return {address: _place(chain) for address, chain in chains.items() if chain}
 
 
 def _place(chain: "Chain") -> tuple[str, str]:

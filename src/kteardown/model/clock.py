@@ -3,10 +3,16 @@
 from collections.abc import Mapping
 from typing import Literal
 
-Clock = Literal["instructions", "wall"]
-CLOCKS: Mapping[Clock, str] = {"instructions": "the instruction clock", "wall": "the wall clock"}
+Clock = Literal["instructions", "wall", "contention"]
+CLOCKS: Mapping[Clock, str] = {
+    "instructions": "the instruction clock",
+    "wall": "the wall clock",
+    "contention": "the contention clock",
+}
 """What each is called in texts. The exact one is first, because it is the faster one to a first
-answer."""
+answer. That of contention counts what moves between CPUs, and measures no time."""
+BOTH: tuple[Clock, ...] = ("instructions", "wall")
+"""The clocks of a run on both (``--clock both``)."""
 
 IN_INSTRUCTIONS: Mapping[str, str] = {
     "ns": "instructions",

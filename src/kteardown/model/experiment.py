@@ -31,7 +31,7 @@ UNTIL = r"^(|verdict|ci=[0-9.]+%|(margin|step)=[\w.%=,-]+)$"
 
 PREBUILT = ("image", "debian-image")
 """The kinds of sources that are finished kernels."""
-MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes")
+MACHINE_PARAMETERS = ("cpus", "possible_cpus", "numa_nodes", "transfer_ticks")
 """The properties of a guest that can be swept like a parameter of a workload."""
 
 
@@ -60,7 +60,7 @@ class Design(StrictModel):
 
     clock: Clock = "instructions"
     seeds: int = Field(default=5, ge=1)
-    """Boots of each kernel on the instruction clock, one for each seed."""
+    """Boots of each kernel on the instruction or contention clock, one for each seed."""
     boots: int = Field(default=10, ge=1)
     """Boots of each kernel (and of the A/A twin) on the wall clock."""
     repetitions: int = Field(default=5, ge=1)
@@ -105,6 +105,8 @@ class MachineSpec(StrictModel):
     ``cpus``."""
     numa_nodes: Counts = None
     """The nodes among which the memory and all CPUs are divided; None: no NUMA."""
+    transfer_ticks: Counts = None
+    """On the contention clock: what it costs to move a cache line, in ticks of an instruction."""
     kernel_args: tuple[Annotated[str, Field(pattern="^[!-~]([ -~]*[!-~])?$")], ...] = ()
 
     @property

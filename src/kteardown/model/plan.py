@@ -96,12 +96,12 @@ def rests(plan: Plan) -> frozenset[int]:
 def blocks_of(design: Design) -> int:
     """Return the maximum number of blocks; blocks with higher numbers were added for the layout
     twin."""
-    return design.seeds if design.clock == "instructions" else design.boots
+    return design.boots if design.clock == "wall" else design.seeds
 
 
 def controls(design: Design) -> tuple[str, ...]:
     """Return the twins of base that are booted in every block."""
-    if design.clock == "instructions":
+    if design.clock != "wall":
         return ()
     return (TWIN, LAYOUT) if design.layout_twin else (TWIN,)
 

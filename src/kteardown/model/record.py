@@ -3,7 +3,8 @@
 The agent writes ``hello``, ``settled``, ``trial_start``, ``sample``, ``histogram``, ``check``,
 ``alive``, ``trial_end``, ``error`` and ``bye``, of a sampled trial also ``profile`` and ``stack``,
 of a script ``output``, ``delta`` and ``ended``, of which the lab makes samples, and of a sampled
-script ``waits`` and ``wait``. The lab adds
+script ``waits`` and ``wait``. On the contention clock the lab makes the samples of what QEMU
+counts, and adds ``sharing``. The lab adds
 ``boot_start`` and ``boot_end`` around them, puts ``boot`` and ``attempt`` on every line, and
 completes ``trial_start`` (the values of the swept machine) and ``trial_end`` (``at_s``, ``lost``).
 Samples are stored unchanged; nothing is averaged.
@@ -22,6 +23,7 @@ from pydantic import AfterValidator, Field, TypeAdapter
 
 from kteardown.model.record_fields import Count, Float, Int, OpenModel, RecordFields, Value
 from kteardown.model.script_records import Scripted, Waited
+from kteardown.model.sharing import Sharing
 
 Outcome = Literal["ok", "panic", "hang", "oom", "agent-error", "infrastructure-error"]
 ProblemKind = Literal["panic", "oops", "lockdep", "leak", "corruption", "stall", "warning"]
@@ -328,7 +330,7 @@ AgentRecord = (
     Hello | Settled | TrialStart | Measured | Alive | Sampled | TrialEnd | AgentError | Bye
 )
 Record = Annotated[
-    BootStart | BootEnd | AgentRecord | Scripted | Waited, Field(discriminator="type")
+    BootStart | BootEnd | AgentRecord | Scripted | Waited | Sharing, Field(discriminator="type")
 ]
 _adapter: TypeAdapter[Record] = TypeAdapter(Record)
 

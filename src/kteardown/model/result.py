@@ -12,6 +12,7 @@ from kteardown.model.laws import Distribution, Law
 from kteardown.model.levels import Level
 from kteardown.model.record import NOT_VARIANTS, Outcome
 from kteardown.model.record_fields import ParamValue
+from kteardown.model.sharing import SharingProfile
 from kteardown.model.stack_profile import Profile
 from kteardown.model.timing import Timing
 from kteardown.model.waits import WaitProfile
@@ -172,6 +173,8 @@ class Result(Document, FiniteModel):
     profiles: tuple[Profile, ...] = ()
     waits: tuple[WaitProfile, ...] = ()
     """What scripts waited for, in the boots of the profile."""
+    sharing: tuple[SharingProfile, ...] = ()
+    """Which functions and data cause line moves; empty on other clocks than that of contention."""
     events: tuple[EventCounts, ...] = ()
     """What each variant does to waits and broadcasts; empty without a profile."""
     ended_boots: int | None = None

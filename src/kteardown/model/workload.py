@@ -168,6 +168,17 @@ class About(StrictModel):
     """Their names, such as ``execve``."""
 
 
+class Contention(StrictModel):
+    """What the contention clock counts of a workload."""
+
+    object: str = ""
+    """What is counted for one of, such as ``freed page``; empty: one of the parameter ``law``."""
+    objects: tuple[int | ParameterName, ...] = ()
+    """Their number is the product of these parameters and numbers; empty: ``law`` itself."""
+    refused: str = ""
+    """Why this clock cannot count the workload; empty: it can."""
+
+
 class Workload(StrictModel):
     """``workloads/NAME.toml``: what a workload requires and reports.
 
@@ -189,6 +200,7 @@ class Workload(StrictModel):
     law: str = ""
     """The parameter over which a growth law is fitted."""
     about: About = About()
+    contention: Contention = Contention()
     profile_ns: int = Field(default=499_979, ge=10_000)
     """The sampling period of each CPU in a profile.
 
@@ -199,6 +211,8 @@ class Workload(StrictModel):
     """Not None: it is run by the agent's workload ``script``."""
     parameters: dict[ParameterName, Parameter] = {}
     metrics: dict[Name, Metric]
+    unused: tuple[Name, ...] = ()
+    """What the agent reports and the clock of the run does not use: it is not recorded."""
     histograms: dict[Name, HistogramSpec] = {}
     invariants: dict[Name, str] = {}
     """What the agent checks while it measures, by name; a failed one voids the trial."""

@@ -42,6 +42,7 @@ from kteardown.report.sections.levels import level_tables, wait_tables, waited_t
 from kteardown.report.sections.profile import profile_tables
 from kteardown.report.sections.published import published_tables
 from kteardown.report.sections.samples import distribution_tables
+from kteardown.report.sections.sharing import sharing_tables
 from kteardown.report.table import Block, Cell, Table, Text
 
 _HASH = 10
@@ -92,6 +93,7 @@ def tables(material: Material, room: tuple[int, int] | None = None) -> dict[str,
         "patches": ablation_tables(material, room),
         "growth": law_tables(material),
         "profile": [
+            *sharing_tables(result),
             *counted_events(result),
             *waited_tables(result),
             *wait_tables(result),
@@ -244,7 +246,7 @@ def further_commands(result: Result, *, alone: bool) -> list[tuple[str, str]]:
     if any(NO_LIMIT in note for note in result.notes):
         unlimited = f"{result.command} {NO_LIMIT}"
         commands.append(("Without a limit on the time that a trial may lose", unlimited))
-    if alone:
+    if alone and result.clock != "contention":
         other = re.sub(r" --clock[ =]\S+", "", result.command)
         commands.append(("On both clocks, side by side", f"{other} --clock both"))
     return commands

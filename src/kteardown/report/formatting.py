@@ -64,7 +64,11 @@ _REMEDIES: Mapping[str, str] = {
     "one boot gives no interval": "--boots 2 (on the instruction clock --seeds 2)",
 }
 """By the begin of a reason, what to add to the command."""
-_REMEDY_OF_CLOCK: Mapping[Clock, str] = {"instructions": "--seeds 2", "wall": "--boots 2"}
+_REMEDY_OF_CLOCK: Mapping[Clock, str] = {
+    "instructions": "--seeds 2",
+    "wall": "--boots 2",
+    "contention": "--seeds 2",
+}
 
 
 _OPTION = re.compile(r" \(--[^()]*\)")

@@ -46,7 +46,7 @@ def why_unsure(metric: MetricVerdict, clock: Clock) -> str:
         return ""
     boots = boots_to_decide(metric)
     if boots is not None:
-        option = f"--seeds {boots}" if clock == "instructions" else f"--boots {boots}"
+        option = f"--seeds {boots}" if clock != "wall" else f"--boots {boots}"
         return f"{metric.reason}; about {boots} pairs of boots would decide it (add {option})"
     if is_far_from_no_change(metric):
         return f"{metric.reason}, with {metric.boots} pairs of boots"

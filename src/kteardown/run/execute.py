@@ -19,6 +19,7 @@ from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import BootEnd, BootStart, Outcome, Record, TrialEnd, TrialStart
 from kteardown.progress import Reporter
 from kteardown.run.boot_job import boot_job
+from kteardown.run.contention import counting
 from kteardown.run.guest_records import ForgedError, GuestRecords
 from kteardown.run.setting import Bootable, Ended, Lab, Setting, Watch
 from kteardown.rundir.completeness import GivenUp
@@ -163,27 +164,17 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
             watch.done(boot, record.trial)
         elif isinstance(record, TrialStart):
             watch.trial(boot, record.trial)
-        keep(*left_behind.add(record))
+        keep(*(line for counted in counts.add(record) for line in left_behind.add(counted)))
 
     # The initramfs is beside it, in the run directory: a killed kteardown leaves no file elsewhere.
     console = log.run.console_file(boot.index, attempt)
     try:
-        job = boot_job(left, setting.plan, lab, kernel, console, host)
-        keep(
-            BootStart(
-                kernel=boot.kernel,
-                block=boot.block,
-                seed=boot.seed,
-                acceleration=lab.acceleration,
-                host_load=os.getloadavg()[0],
-                started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-                machine=boot.machine,
-                lost_limit=lab.lost_limit if host else None,
-            )
-        )
-        began = time.monotonic()
-        at_start = began if lab.streams else None
-        result = lab.machine.boot(job, on_line)
+        with counting(left, lab, kernel) as counts:
+            job = counts.job(boot_job(left, setting.plan, lab, kernel, console, host))
+            keep(_start_of(boot, lab, lab.lost_limit if host else None))
+            began = time.monotonic()
+            at_start = began if lab.streams else None
+            result = lab.machine.boot(job, on_line)
     except ForgedError as error:
         result = forged_end(error, time.monotonic() - began, os.getloadavg()[0])
     finally:
@@ -191,6 +182,19 @@ def attempt_boot(boot: PlannedBoot, attempt: int, setting: Setting) -> BootEnd:
     result = _with_source_lines(result, SourceLines(kernel.lines or kernel.image.parent, lab.arch))
     keep(result)
     return result
+
+
+def _start_of(boot: PlannedBoot, lab: Lab, lost_limit: float | None) -> BootStart:
+    return BootStart(
+        kernel=boot.kernel,
+        block=boot.block,
+        seed=boot.seed,
+        acceleration=lab.acceleration,
+        host_load=os.getloadavg()[0],
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        machine=boot.machine,
+        lost_limit=lost_limit,
+    )
 
 
 def forged_end(error: ForgedError, duration_s: float = 0.0, host_load: float = 0.0) -> BootEnd:

@@ -250,7 +250,7 @@ def forecast_of(
         kept = Entry(Path(experiment.folder), (REHEARSAL_FILE,))
         text = kept.content() if experiment.folder else b""
         rehearsed = TypeAdapter(SeenBoot).validate_json(text)
-        if (rehearsed.acceleration == "icount") == (experiment.design.clock == "instructions"):
+        if (rehearsed.acceleration == "icount") == (experiment.design.clock != "wall"):
             boots.append(rehearsed)
     return forecast(plan, workloads, boots, jobs=jobs_of(experiment, jobs))
 

@@ -78,13 +78,14 @@ def reports_of(workloads: Mapping[str, Workload]) -> dict[str, Reports]:
 
 
 def _reports_of(workload: Workload) -> Reports:
-    metrics = frozenset(workload.metrics)
+    metrics = frozenset((*workload.metrics, *workload.unused))
     invariants = frozenset(workload.invariants)
     if workload.script is not None:
         metrics = _OF_EVERY_SCRIPT | (metrics & _COUNTED["metrics"].keys())
         invariants = frozenset({"ended"}) | (invariants & _COUNTED["invariants"].keys())
     watched = workload.script is not None
-    return Reports(metrics, frozenset(workload.histograms), invariants, waits=watched)
+    histograms = frozenset((*workload.histograms, *workload.unused))
+    return Reports(metrics, histograms, invariants, waits=watched)
 
 
 def of_agent(trial: PlannedTrial) -> tuple[str, dict[str, str]]:

@@ -58,6 +58,8 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         arch=spec.arch,
         acceleration=best,
         reports=reports_of(snapshot.workloads),
+        contention=snapshot.workloads if experiment.design.clock == "contention" else {},
+        sources=tuple(own_sources(snapshot.workloads, experiment.folder)),
         streams=place.streams,
         is_watched=place.is_watched,
         lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, is_here=place.is_here),

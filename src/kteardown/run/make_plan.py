@@ -18,7 +18,7 @@ from kteardown.model.plan import (
     modules_of,
     script_of,
 )
-from kteardown.model.point import points_of, size_of, sweep_points
+from kteardown.model.point import cpus_of, on_machine, points_of, size_of, sweep_points
 from kteardown.model.record import BASE, LAYOUT, Outcome, TrialStart
 from kteardown.model.workload import Workload
 from kteardown.rundir.counting import BootRecords
@@ -47,7 +47,7 @@ def make_plan(
     return Plan(
         boots=tuple(boots),
         points=points_of(experiment, workloads),
-        cpus=machine.largest("cpus") or max(workload.cpus for workload in used),
+        cpus=cpus_of(experiment, workloads),
         memory_mb=machine.memory_mb or max(workload.memory_mb for workload in used),
         silence_s=max(workload.silence_s for workload in used),
         possible_cpus=machine.largest("possible_cpus"),
@@ -142,6 +142,7 @@ def _block(
     """
     seed = rng.getrandbits(31) | 1  # 0 would turn the agent's perturbation off
     wall = experiment.design.clock == "wall"
+    cpus = cpus_of(experiment, workloads)
     machines = experiment.machine.points()
     if wall and len(machines) > 1:
         rng.shuffle(machines)
@@ -167,12 +168,24 @@ def _block(
             block=block,
             kernel=kernel,
             seed=seed,
-            trials=together,
+            trials=_on(together, workloads, machine.get("cpus", cpus)),
             modules=modules_of(workloads[trial.workload] for trial in together),
             machine=machine,
         )
         for n, (kernel, machine, together) in enumerate(order)
     ]
+
+
+def _on(
+    trials: Iterable[PlannedTrial], workloads: Mapping[str, Workload], cpus: int
+) -> tuple[PlannedTrial, ...]:
+    """Return trials for a guest with ``cpus`` CPUs."""
+    return tuple(
+        trial.model_copy(
+            update={"params": on_machine(trial.params, workloads[trial.workload], cpus)}
+        )
+        for trial in trials
+    )
 
 
 def _trials(

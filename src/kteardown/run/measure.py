@@ -87,7 +87,7 @@ def _build_meanwhile(
 ) -> None:
     """Build ``missing`` while the kernels of ``due`` that are already built boot."""
     # On the wall clock a build would disturb them.
-    exact = snapshot.experiment.design.clock == "instructions"
+    exact = snapshot.experiment.design.clock != "wall"
     not_yet = {TWIN, *(request.name for request in missing)}
     now = tuple(boot for boot in due.boots if exact and boot.kernel not in not_yet)
     with ThreadPoolExecutor(1) as pool:

@@ -10,6 +10,7 @@ from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
+from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.guest_records import Reports
 from kteardown.rundir.writer import RecordWriter
@@ -67,6 +68,10 @@ class GuestSetup:
     """Whether records come while the guest runs, and not only at its end."""
     is_watched: bool = True
     """Whether the host of a guest sees what its other work takes from the guest."""
+    contention: Mapping[str, Workload] = field(default_factory=dict)
+    """On the contention clock, the workloads by name; empty on others."""
+    sources: tuple[Path, ...] = ()
+    """The sources of the agent besides those that every agent has."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no
     limit."""

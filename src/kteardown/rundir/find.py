@@ -13,14 +13,14 @@ from pathlib import Path
 from kteardown import version
 from kteardown.door import Entry
 from kteardown.errors import InputError, LabError, failing
-from kteardown.model.clock import CLOCKS
+from kteardown.model.clock import BOTH
 from kteardown.paths import runs_dir
 from kteardown.rundir.directory import CLOCKS_FILE, RunDir, started
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """What one command measured: one run, or one for each clock in the order of ``CLOCKS``."""
+    """What one command measured: one run, or one for each clock in the order of ``BOTH``."""
 
     path: Path
     runs: tuple[RunDir, ...]
@@ -48,7 +48,7 @@ class RunFolder:
 def mark_both_clocks(folder: Path) -> RunFolder:
     """Write ``clocks.json``, last: a folder that has it has a whole run for each clock. Raises
     LabError."""
-    text = json.dumps({"schema": 1, "kteardown": version(), "clocks": [*CLOCKS]}, indent=1)
+    text = json.dumps({"schema": 1, "kteardown": version(), "clocks": [*BOTH]}, indent=1)
     RunDir(folder).save(Entry(folder) / CLOCKS_FILE, text)
     return RunFolder.open(folder)
 
@@ -77,7 +77,7 @@ def find_runs(name: str) -> RunFolder:
     if Path(name).is_dir():
         return RunFolder.open(Path(name))
     whole, _, clock = name.partition("/")
-    if clock in CLOCKS and whole:
+    if clock in BOTH and whole:
         folder = find_runs(whole)
         of_clock = [run for run in folder.runs if run.path.name == clock]
         if not of_clock or not folder.both_clocks:
@@ -131,5 +131,5 @@ def _read(path: Path) -> RunFolder | None:
         return RunFolder(path, (RunDir(path),))
     if not (Entry(path) / CLOCKS_FILE).exists():
         return None
-    runs = tuple(run for clock in CLOCKS if (run := RunDir(Entry(path) / clock)).is_whole)
+    runs = tuple(run for clock in BOTH if (run := RunDir(Entry(path) / clock)).is_whole)
     return RunFolder(path, runs) if runs else None

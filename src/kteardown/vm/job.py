@@ -43,6 +43,9 @@ class BootJob:
     plugin: tuple[str, ...] = ()
     """A plugin of the emulator: ``file=PATH`` and its arguments, each ``NAME=VALUE``. Empty:
     none."""
+    counts_contention: bool = False
+    """Whether what CPUs do to each other is counted: the guest's kernel must lock as it does on
+    hardware."""
     huge_pages: bool = False
     """Whether the guest's memory is of reserved huge pages of the host; not with ``numa_nodes``."""
     on_vcpus: Callable[[Sequence[int]], None] | None = None

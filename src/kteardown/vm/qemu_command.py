@@ -24,11 +24,12 @@ def qemu_command(job: BootJob, *, records: int, monitor: int) -> list[str]:
     backend = f"memory-backend-memfd,id=ram,size={job.memory_mb}M,{pages}"
     memory = ("-object", backend, "-machine", "memory-backend=ram")
     architecture = ARCHITECTURES[job.arch]
+    counted = GIVEN["contention"]["cpu"] if job.counts_contention else ""
     emulated = (
         "-M",
         architecture.board + architecture.emulated_board_options,
         "-cpu",
-        architecture.emulated_cpu,
+        architecture.emulated_cpu + counted,
     )
     return [
         *(architecture.qemu, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
@@ -67,6 +68,7 @@ def kernel_arguments(job: BootJob) -> Sequence[str]:
     if job.acceleration == "icount":
         arguments += architecture.one_cpu_arguments if (job.possible_cpus or job.cpus) == 1 else ()
         arguments += () if job.has_own_programs else GIVEN["without_script"]
+        arguments += GIVEN["contention"]["kernel_arguments"] if job.counts_contention else ()
     if job.possible_cpus and job.possible_cpus != job.cpus:
         # The kernel allocates per-CPU memory for all possible CPUs. All CPUs of QEMU are possible
         # ones, and maxcpus= limits how many the kernel brings online. `-smp 2,maxcpus=32` does not

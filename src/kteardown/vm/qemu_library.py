@@ -154,12 +154,14 @@ def readable(path: Path) -> BinaryIO:
 
 
 def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Path:
-    """Return ``plugins/NAME.c`` as a library, from ``cache`` or built into it.
+    """Return ``plugins/NAME.c``, or the files of ``plugins/NAME``, as a library, from ``cache`` or
+    built into it.
 
     ``flags`` are arguments of the compiler. Raises MissingError without a compiler, BuildError if
     it does not build, LabError if ``cache`` cannot be written.
     """
-    text = (data_dir("plugins") / f"{name}.c").read_bytes()
+    files = _sources(name)
+    text = b"".join(files.values())
     content = hashlib.sha256(" ".join((platform.machine(), *flags)).encode() + text).hexdigest()[
         :16
     ]
@@ -169,13 +171,23 @@ def build_library(name: str, *flags: str, cache: Path, reporter: Reporter) -> Pa
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         raise MissingError(f"cannot build {name}.c for QEMU: no C compiler is installed", ["gcc"])
-    with seal.building(cache, f"{name}.c"):
-        argv = [compiler, *_FLAGS, *flags, "-o", f"{name}.so", f"{name}.c"]
+    with seal.building(cache, f"plugins/{name}"):
+        compiled = [str(path) for path in files if path.suffix == ".c"]
+        argv = [compiler, *_FLAGS, *flags, "-o", f"{name}.so", *compiled]
         error = BuildError(
-            f"{name}.c, which is loaded into QEMU, did not build",
+            f"plugins/{name}, which is loaded into QEMU, did not build",
             hint="install the C library's headers: apt install libc6-dev",
         )
-        return seal.make(library, {Path(f"{name}.c"): text}, argv, f"{name}.so", reporter, error)
+        return seal.make(library, files, argv, f"{name}.so", reporter, error)
+
+
+def _sources(name: str) -> dict[Path, bytes]:
+    """Return the files of a library and what is in them, by their paths below ``plugins``."""
+    root = data_dir("plugins")
+    files = [root / f"{name}.c"]
+    if (root / name).is_dir():
+        files = [*sorted((root / name).glob("*.[ch]")), root / "qemu_plugin.h"]
+    return {file.relative_to(root): file.read_bytes() for file in files}
 
 
 def main_loop_library(reporter: Reporter) -> Path:
@@ -230,6 +242,11 @@ class TrialBlocks:
 def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
     """Return the plugin for the host's QEMU, from ``cache`` or built into it. Raises LabError,
     BuildError."""
+    return build_counter("coverage", arch, cache=cache, reporter=reporter)
+
+
+def build_counter(name: str, arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
+    """Return one of the plugins that count for the host's QEMU. Raises LabError, BuildError."""
     version = _lowest_version(arch, cache)
     if version > _NEWEST:
         raise LabError(
@@ -238,7 +255,7 @@ def build_plugin(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
             "executes",
             hint="install an older QEMU or a newer kteardown.",
         )
-    return build_library("coverage", f"-DAPI={version}", cache=cache, reporter=reporter)
+    return build_library(name, f"-DAPI={version}", cache=cache, reporter=reporter)
 
 
 @functools.cache
@@ -283,10 +300,17 @@ def plugin_arguments(
     kernel does later, what is executed when the guest should be quiet, and the rest.
     """
     plugin = build_plugin(arch, cache=cache, reporter=reporter)
+    marks = agent_marks(arch, cache=cache, reporter=reporter, own=own, also=also)
+    return (f"file={plugin}", f"out={out}", *marks)
+
+
+def agent_marks(
+    arch: Arch, *, cache: Path, reporter: Reporter, own: Sequence[Path] = (), also: Also = ""
+) -> tuple[str, ...]:
+    """Return the arguments of a plugin that say where the agent marks trials and stretches."""
     kinds, functions = zip(*(_MARKS + _LATER if also == "later" else _MARKS), strict=True)
     addresses = agent_addresses(functions, arch, cache=cache, reporter=reporter, own=own, also=also)
-    marks = (f"{kind}={address:#x}" for kind, address in zip(kinds, addresses, strict=True))
-    return (f"file={plugin}", f"out={out}", *marks)
+    return tuple(f"{kind}={address:#x}" for kind, address in zip(kinds, addresses, strict=True))
 
 
 def read_counts(out: Path) -> list[TrialBlocks]:

@@ -27,8 +27,8 @@ def test_an_exported_run_is_not_resumed_here(run: RunDir) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--clock", "instructions"], "no instruction clock"),
-        (["--clock", "both"], "no instruction clock"),
+        (["--clock", "instructions"], "only the wall clock"),
+        (["--clock", "both"], "only the wall clock"),
         (["--until", "verdict"], "all boots from the start"),
         (["--profile"], "only sampled in guests"),
         (["--clock", "wall", "--set", "numa_nodes=1,2"], "numa_nodes"),

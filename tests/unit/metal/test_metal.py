@@ -228,7 +228,7 @@ def test_a_boot_of_which_records_are_lost_is_repeated(machine: MetalMachine) -> 
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--clock", "instructions"], "no instruction clock"),
+        (["--clock", "instructions"], "only the wall clock"),
         (["--clock", "wall", "--set", "numa_nodes=1,2"], "numa_nodes"),
         (["--clock", "wall", "--set", "until=platform"], "may not wake up"),
         (["--clock", "wall", "--profile"], "only sampled in guests"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kteardown.analysis.evidence import gather
 from kteardown.inputs.published import load_posting
-from kteardown.model.clock import CLOCKS
+from kteardown.model.clock import BOTH
 from kteardown.model.experiment import Experiment
 from kteardown.model.laws import Distribution
 from kteardown.model.point import points_of
@@ -108,7 +108,7 @@ def write_both(root: Path) -> RunFolder:
     """Write what measuring the freezer on both clocks would produce: two variants at three
     points."""
     folder = new_folder(root, "freezer")
-    for clock, boots in zip(CLOCKS, (3, 6), strict=True):
+    for clock, boots in zip(BOTH, (3, 6), strict=True):
         write_run(root, freezer(clock, zombies=(0, 3000, 15000), boots=boots), folder / clock)
     return mark_both_clocks(folder)
 

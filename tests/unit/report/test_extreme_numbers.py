@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from kteardown import pipeline
 from kteardown.cli.diff import print_difference
 from kteardown.cli.rows import run_fields
-from kteardown.model.clock import CLOCKS
+from kteardown.model.clock import BOTH
 from kteardown.model.record import parse
 from kteardown.report import saved
 from kteardown.report.charts import draw
@@ -65,7 +65,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     sizes = (0, 3000, 15000)
     made = {
         clock: write_run(root, freezer(clock, zombies=sizes, boots=boots))
-        for clock, boots in zip(CLOCKS, (2, 4), strict=True)
+        for clock, boots in zip(BOTH, (2, 4), strict=True)
     }
     for run in made.values():
         workloads = json.loads(run.workloads_file.content())

@@ -108,7 +108,7 @@ def estimate_over_points(
         np.array([list(side.quantiles(quantile).values()) for side in sides], dtype=np.float64)
         for sides in ([p.base for p in chosen], [p.changed for p in chosen])
     )
-    exact = clock == "instructions" and all(both_exact(p.base, p.changed) for p in chosen)
+    exact = clock != "wall" and all(both_exact(p.base, p.changed) for p in chosen)
     equal = base == changed
     if not np.all(equal | ((base > 0) & (changed > 0))):
         estimate = _by_differences(base, changed, weights, exact=exact)
@@ -123,7 +123,7 @@ def estimate_over_points(
         estimate = exact_estimate(ratio, rules, higher=centre > 0, zero=zero, identical=identical)
         return OverPoints(estimate, used, len(blocks), 0.0, 0.0)
     if len(blocks) < 2:
-        unit = "seed" if clock == "instructions" else "boot"
+        unit = "seed" if clock != "wall" else "boot"
         estimate = Estimate(
             math.exp(figures[0]), None, None, None, reason=f"one {unit} gives no interval"
         )

@@ -204,7 +204,7 @@ def estimate(
     after = changed.quantile(quantile)
     higher = after > before
     ratio = after / before if before > 0 and after >= 0 else None
-    if clock == "instructions" and both_exact(base, changed):
+    if clock != "wall" and both_exact(base, changed):
         same = before == after
         return exact_estimate(ratio, rules, higher=higher, zero=same, identical=same)
     if min(base.flat.min(), changed.flat.min()) <= 0:
@@ -220,7 +220,7 @@ def estimate(
         twin=wall,
     )
     if interval is None:
-        unit = "seed" if clock == "instructions" else "boot"
+        unit = "seed" if clock != "wall" else "boot"
         return Estimate(
             ratio, None, None, None, reason=f"one {unit} gives no interval", higher=higher
         )

@@ -60,10 +60,14 @@ class BisectionQuestion:
         """Raise InputError if a bisection does not answer it."""
         designed = self.designed
         outcome = self.outcome
-        if designed.clock == "both" or designed.until or (designed.clock == "wall" and outcome):
+        if (
+            designed.clock in ("both", "contention")
+            or designed.until
+            or (designed.clock == "wall" and outcome)
+        ):
             raise InputError(
-                "a bisection takes neither --clock both nor --until, nor --clock wall together "
-                "with --outcome",
+                "a bisection takes neither --clock both or contention nor --until, nor --clock "
+                "wall together with --outcome",
                 hint="remove these options.",
             )
         if designed.seeds == 1 and not outcome:  # Before the first kernel is built.

@@ -26,6 +26,7 @@ _OF_CLOCK: Mapping[Clock, str] = {
         "time asleep passes as the guest asked for it."
     ),
     "wall": "Times are of a guest, by the clock of the host.",
+    "contention": "Cache lines are those of a model: infinite caches, one level.",
 }
 _PLACES = 3
 _MOST_CHARACTERS = 20_000

@@ -18,7 +18,7 @@ from kteardown.report.table import Block, Table, Text
 _ROWS = 15
 _VAGUE = 2.0
 """An exponent whose interval is wider than this is not shown."""
-_UNITS: dict[Clock, str] = {"instructions": "instructions", "wall": "ns"}
+_UNITS: dict[Clock, str] = {"instructions": "instructions", "wall": "ns", "contention": "ns"}
 
 
 def profile_tables(result: Result) -> list[Table]:

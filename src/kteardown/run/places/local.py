@@ -45,7 +45,7 @@ class LocalPlace:
 
     def check_experiment(self, experiment: Experiment, *, kvm: bool) -> None:
         """Raise LabError if guests lack KVM, or the counters of ``--counts``."""
-        if experiment.design.clock == "instructions" or not (kvm or experiment.design.counts):
+        if experiment.design.clock != "wall" or not (kvm or experiment.design.counts):
             return
         best = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
         if kvm and best.acceleration != "kvm":
@@ -55,7 +55,7 @@ class LocalPlace:
 
     def acceleration(self, experiment: Experiment, reporter: Reporter) -> Acceleration:
         """Return the one for the clock; report the reason if it is not KVM."""
-        if experiment.design.clock == "instructions":
+        if experiment.design.clock != "wall":
             return "icount"
         best = acceleration.best_wall_acceleration(experiment.machine.arch, cache=cache_dir())
         if best.reason:

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE
+#include "cpus.h"
+
+#include <dlfcn.h>
+
+#include "fault.h"
+#include "lines.h"
+
+/* What an interrupt of another CPU takes until that CPU executes its handler. */
+#define INTERRUPT_TICKS 1000
+#define NOBODY MAX_CPUS
+/* The fragile one and two more. */
+#define FRAGILE_BLOCKS 3
+
+struct cpu {
+	void *state; /* QEMU's */
+	bool is_awake;
+	int fragile_blocks;
+	uint64_t now, instructions, turns;
+};
+
+uint64_t turn_ticks = 100;
+
+static struct cpu cpus[MAX_CPUS];
+static unsigned int last = NOBODY;
+/* When the turn of the last CPU ends. */
+static uint64_t turn_end;
+static void (*end_turn)(void *state);
+static void *(*state_of)(int cpu);
+
+void cpus_prepare(void)
+{
+	end_turn = dlsym(RTLD_DEFAULT, "cpu_exit");
+	state_of = dlsym(RTLD_DEFAULT, "qemu_get_cpu");
+	if (!end_turn || !state_of)
+		give_up("this QEMU does not export cpu_exit() and qemu_get_cpu()");
+}
+
+void cpus_reset(void)
+{
+	int i;
+
+	for (i = 0; i < MAX_CPUS; i++)
+		cpus[i].now = cpus[i].instructions = cpus[i].turns = 0;
+	last = NOBODY;
+}
+
+static void begin_turn(unsigned int number)
+{
+	struct cpu *cpu = &cpus[number];
+	uint64_t least = UINT64_MAX;
+	unsigned int i;
+
+	if (!cpu->is_awake) {
+		uint64_t woken = last == NOBODY ? 0 : cpus[last].now + INTERRUPT_TICKS;
+
+		cpu->is_awake = true;
+		if (cpu->now < woken)
+			cpu->now = woken;
+	}
+	for (i = 0; i < MAX_CPUS; i++)
+		if (i != number && cpus[i].is_awake && cpus[i].now < least)
+			least = cpus[i].now;
+	turn_end = least == UINT64_MAX ? least : least + turn_ticks;
+	cpu->turns++;
+	last = number;
+}
+
+void cpu_runs(unsigned int number, uint64_t instructions, bool is_fragile, bool is_inside)
+{
+	struct cpu *cpu;
+
+	if (number >= MAX_CPUS)
+		give_up("the guest has more than 64 CPUs");
+	cpu = &cpus[number];
+	if (!is_inside) {
+		cpu->is_awake = true;
+		return;
+	}
+	if (number != last || !cpu->is_awake)
+		begin_turn(number);
+	cpu->now += instructions;
+	cpu->instructions += instructions;
+	if (is_fragile)
+		cpu->fragile_blocks = FRAGILE_BLOCKS;
+	if (cpu->fragile_blocks) {
+		cpu->fragile_blocks--;
+		return;
+	}
+	if (cpu->now < turn_end)
+		return;
+	if (!cpu->state)
+		cpu->state = state_of(number);
+	end_turn(cpu->state);
+}
+
+void cpu_sleeps(unsigned int number)
+{
+	cpus[number].is_awake = false;
+}
+
+uint64_t cpu_now(unsigned int number)
+{
+	return cpus[number].now;
+}
+
+void cpu_goes_on(unsigned int number, uint64_t now)
+{
+	cpus[number].now = now;
+}
+
+void cpus_write(FILE *out)
+{
+	int i;
+
+	for (i = 0; i < MAX_CPUS; i++)
+		if (cpus[i].instructions)
+			fprintf(out, "cpu %d %ju %ju %ju\n", i, (uintmax_t)cpus[i].now,
+				(uintmax_t)cpus[i].instructions, (uintmax_t)cpus[i].turns);
+}

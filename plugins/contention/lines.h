@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which CPUs have which cache lines, and how often each line had to come from another CPU.
+ *
+ * A line is in the caches of its sharers, and one of them, its owner, may have modified it (MSI, no
+ * capacity, one level). A line moves if another CPU had modified it, or if a write has to take it
+ * from CPUs that have read it. A shared read fetches a line that others have and nobody has
+ * modified.
+ */
+#ifndef LINES_H
+#define LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define MAX_CPUS 64
+
+/* What a move and a shared read cost, in ticks. */
+extern uint64_t transfer_ticks;
+#define SHARED_READ_TICKS (transfer_ticks / 2)
+
+/* How often something was done by the kernel and by programs: counts are kept apart. */
+struct sharing {
+	uint64_t moves, shared_reads, locked;
+};
+
+/* An instruction that accesses memory. */
+struct site {
+	struct site *next;
+	uint64_t address;
+	bool is_locked;
+	struct sharing count;
+};
+
+enum access { READ, WRITE };
+
+struct site *site_of(uint64_t address, bool is_locked);
+
+/*
+ * An access of a CPU at a time in ticks; number is the address of the line / 64. Returns when the
+ * access is done: at the same time if the CPU has the line.
+ */
+uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, struct site *site,
+		     uint64_t now);
+
+/* Forgets all lines and counts. */
+void lines_reset(void);
+
+/* Writes "count kernel ..." and "count programs ...", all sites and all lines that moved. */
+void lines_write(FILE *out);
+
+#endif

@@ -1,0 +1,218 @@
+"""A boot on the contention clock: the plugin that counts, and the samples that its counts are.
+
+What the agent measures itself is not used: the guest's clock is the sum over its CPUs.
+"""
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add, itemgetter
+from typing import BinaryIO
+
+from kteardown.inputs.contention import objects_of
+from kteardown.kernels.source_lines import SourceLines
+from kteardown.kernels.symbol_map import SymbolMap
+from kteardown.model.plan import PlannedBoot, PlannedTrial
+from kteardown.model.record import Buckets, Record, Sample, TrialEnd
+from kteardown.model.sharing import SharedData, Sharing, SharingFunction
+from kteardown.model.workload import Workload
+from kteardown.paths import cache_dir
+from kteardown.progress import SilentReporter
+from kteardown.run.setting import Bootable, GuestSetup
+from kteardown.vm.contention import (
+    LINE_BYTES,
+    CountedStretch,
+    MovedLine,
+    Moves,
+    contention_arguments,
+    counts_file,
+    read_stretches,
+)
+from kteardown.vm.job import BootJob
+
+_MOST_FUNCTIONS = 40
+_MOST_DATA = 40
+"""Of each, those with most moves are kept of a repetition."""
+_MOVERS = 2
+"""Allocated lines that the same functions move have one name."""
+_LOCKS = ("_raw_", "queued_", "native_queued_", "mutex_", "__mutex_", "down_", "up_", "rwsem_")
+"""Functions that move a line for their caller: another one says more about what the line is."""
+
+
+class Uncounted:
+    """A boot on another clock."""
+
+    def job(self, job: BootJob) -> BootJob:
+        """Return the job unchanged."""
+        return job
+
+    def add(self, record: Record) -> Sequence[Record]:
+        """Return the record of the agent alone."""
+        return (record,)
+
+
+@contextlib.contextmanager
+def counting(
+    boot: PlannedBoot, lab: GuestSetup, kernel: Bootable
+) -> Iterator["BootCounts | Uncounted"]:
+    """Yield what counts a boot on the contention clock. Raises LabError, BuildError."""
+    if not lab.contention:
+        yield Uncounted()
+        return
+    with counts_file() as (out, stream):
+        arguments = contention_arguments(
+            lab.arch,
+            out,
+            boot.machine["transfer_ticks"],
+            cache=cache_dir(),
+            reporter=SilentReporter(),
+            own=lab.sources,
+        )
+        folder = kernel.lines or kernel.image.parent
+        names = Names(SymbolMap(folder), SourceLines(folder, lab.arch))
+        yield BootCounts(boot.trials, lab.contention, names, arguments, stream)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of what a kernel executes and accesses."""
+
+    symbols: SymbolMap
+    source: SourceLines
+
+
+@dataclass
+class BootCounts:
+    """What is counted in one boot, trial by trial."""
+
+    trials: Sequence[PlannedTrial]
+    """Those that the guest runs, in their order."""
+    workloads: Mapping[str, Workload]
+    names: Names
+    arguments: tuple[str, ...]
+    stream: BinaryIO
+    ended: int = 0
+
+    def job(self, job: BootJob) -> BootJob:
+        """Return the job with the plugin."""
+        return replace(job, plugin=self.arguments, counts_contention=True)
+
+    def add(self, record: Record) -> Sequence[Record]:
+        """Return what to keep of a record of the agent: before the end of a trial, its counts.
+
+        A trial without counts of each repetition is void. Raises LabError.
+        """
+        if isinstance(record, Sample | Buckets):
+            return ()
+        if not isinstance(record, TrialEnd):
+            return (record,)
+        trial = self.trials[self.ended]
+        stretches = [s for s in read_stretches(self.stream) if s.trial == self.ended]
+        self.ended += 1
+        if record.status != "ok":
+            return (record,)
+        repetitions = trial.warmup + trial.repetitions
+        each, left = divmod(len(stretches), repetitions)
+        if left or not each:
+            detail = f"{len(stretches)} stretches were counted in {repetitions} repetitions"
+            return (record.model_copy(update={"status": "void", "detail": detail}),)
+        kept: list[Record] = []
+        for repetition in range(trial.warmup, repetitions):
+            of_repetition = stretches[repetition * each : (repetition + 1) * each]
+            kept += self._records(trial, repetition, of_repetition)
+        return (*kept, record)
+
+    def _records(
+        self, trial: PlannedTrial, repetition: int, stretches: Sequence[CountedStretch]
+    ) -> Iterator[Record]:
+        objects = objects_of(self.workloads[trial.workload], trial.params)
+        for metric, count in _figures(stretches).items():
+            value = count / objects
+            yield Sample(trial=trial.index, repetition=repetition, metric=metric, value=value)
+        yield Sharing(
+            trial=trial.index,
+            repetition=repetition,
+            functions=_functions(stretches, self.names),
+            data=_data(stretches, self.names.symbols),
+        )
+
+
+def _figures(stretches: Sequence[CountedStretch]) -> dict[str, int]:
+    """Return the counts of a repetition by metric (``inputs/contention.toml``)."""
+    kernel = reduce(add, (stretch.kernel for stretch in stretches))
+    programs = reduce(add, (stretch.programs for stretch in stretches))
+    return {
+        "line_moves_count": kernel.moves,
+        "locked_count": kernel.locked,
+        "shared_reads_count": kernel.shared_reads,
+        "shared_lines_count": kernel.shared_lines,
+        "all_instructions_count": sum(stretch.instructions for stretch in stretches),
+        "program_line_moves_count": programs.moves,
+        "program_locked_count": programs.locked,
+        "program_shared_reads_count": programs.shared_reads,
+        "program_shared_lines_count": programs.shared_lines,
+    }
+
+
+def _functions(stretches: Sequence[CountedStretch], names: Names) -> tuple[SharingFunction, ...]:
+    """Return the functions of the kernel with most moves, and those with most locked
+    instructions."""
+    counts: dict[str, Moves] = defaultdict(Moves)
+    of_address: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    for stretch in stretches:
+        for address, moves in stretch.sites.items():
+            if name := names.symbols.function(address):
+                counts[name] += moves
+                of_address[name][address] += moves.moves
+    by_moves = sorted(counts, key=lambda name: (-counts[name].moves, name))
+    by_locks = sorted(counts, key=lambda name: (-counts[name].locked, name))
+    kept = dict.fromkeys((*by_moves[:_MOST_FUNCTIONS], *by_locks[:_MOST_FUNCTIONS]))
+    first = {name: max(of_address[name].items(), key=itemgetter(1))[0] for name in kept}
+    lines = names.source.lines(first.values())
+    return tuple(
+        SharingFunction(
+            name=name,
+            line=lines.get(first[name], ""),
+            moves=counts[name].moves,
+            shared_reads=counts[name].shared_reads,
+            locked=counts[name].locked,
+        )
+        for name in kept
+    )
+
+
+def _data(stretches: Sequence[CountedStretch], symbols: SymbolMap) -> tuple[SharedData, ...]:
+    """Return the data with most moves: by its symbol, or by the functions that move its lines."""
+    groups: dict[tuple[str, tuple[str, ...]], list[MovedLine]] = defaultdict(list)
+    for stretch in stretches:
+        for line in stretch.lines:
+            name = symbols.data(line.address, LINE_BYTES)
+            movers = () if name else _movers([line], symbols)
+            groups[name, movers].append(line)
+    data = [
+        SharedData(
+            name=name,
+            lines=len({line.address for line in lines}),
+            cpus=max(line.cpus for line in lines),
+            moves=sum(line.moves for line in lines),
+            movers=movers or _movers(lines, symbols),
+        )
+        for (name, movers), lines in groups.items()
+    ]
+    data.sort(key=lambda entry: (-entry.moves, entry.name, entry.movers))
+    return tuple(data[:_MOST_DATA])
+
+
+def _movers(lines: Sequence[MovedLine], symbols: SymbolMap) -> tuple[str, ...]:
+    """Return the functions that move lines most, in the order of their names.
+
+    One that only locks for others is among them if no other moves these lines.
+    """
+    counts: dict[str, int] = defaultdict(int)
+    for line in lines:
+        for address, moves in line.movers:
+            counts[symbols.function(address) or "programs"] += moves
+    order = sorted(counts, key=lambda name: (name.startswith(_LOCKS), -counts[name], name))
+    return tuple(sorted(order[:_MOVERS]))

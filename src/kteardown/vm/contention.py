@@ -1,0 +1,141 @@
+"""The plugin that counts which cache lines move between the CPUs of a guest, and what it writes.
+
+``plugins/contention`` says what the lines of a section mean.
+"""
+
+import contextlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from kteardown.errors import LabError
+from kteardown.model.arch import Arch
+from kteardown.progress import Reporter
+from kteardown.vm.qemu_library import agent_marks, build_counter
+
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How often lines moved and were read while shared, and how many locked instructions ran."""
+
+    moves: int = 0
+    shared_reads: int = 0
+    locked: int = 0
+    shared_lines: int = 0
+    """Different lines that several CPUs wrote."""
+
+    def __add__(self, other: "Moves") -> "Moves":
+        return Moves(
+            self.moves + other.moves,
+            self.shared_reads + other.shared_reads,
+            self.locked + other.locked,
+            self.shared_lines + other.shared_lines,
+        )
+
+
+@dataclass(frozen=True)
+class MovedLine:
+    """A cache line that moved: its address, and the instructions that caused most of it."""
+
+    address: int
+    """A virtual address of the kernel's image, or a physical one."""
+    moves: int
+    cpus: int
+    """How many CPUs wrote it."""
+    movers: tuple[tuple[int, int], ...]
+    """Addresses of instructions, each with its share of the moves as a number."""
+
+
+@dataclass
+class CountedStretch:
+    """What was counted in one stretch."""
+
+    trial: int
+    """The index among the trials that the guest has begun, from 0."""
+    instructions: int = 0
+    """Of all CPUs, those of programs included."""
+    kernel: Moves = Moves()
+    programs: Moves = Moves()
+    sites: dict[int, Moves] = field(default_factory=dict)
+    """By the address of the instruction."""
+    lines: list[MovedLine] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def counts_file() -> Iterator[tuple[Path, BinaryIO]]:
+    """Yield a new file for what is counted in a boot, and a stream that reads it."""
+    with tempfile.TemporaryDirectory(prefix="kteardown-contention-") as name:
+        out = Path(name, "counts")
+        out.touch()
+        with out.open("rb") as stream:
+            yield out, stream
+
+
+def contention_arguments(
+    arch: Arch,
+    out: Path,
+    transfer_ticks: int,
+    *,
+    cache: Path,
+    reporter: Reporter,
+    own: Sequence[Path] = (),
+) -> tuple[str, ...]:
+    """Return the plugin and its arguments for a boot whose counts go to ``out``.
+
+    ``own``: the agent's further sources. Raises LabError, BuildError.
+    """
+    plugin = build_counter("contention", arch, cache=cache, reporter=reporter)
+    marks = agent_marks(arch, cache=cache, reporter=reporter, own=own)
+    return (f"file={plugin}", f"out={out}", *marks, f"transfer={transfer_ticks}")
+
+
+def read_stretches(stream: BinaryIO) -> list[CountedStretch]:
+    """Read the stretches that are whole, from where ``stream`` is. Raises LabError.
+
+    The plugin writes a stretch before the guest goes on: what is there is whole.
+    """
+    stretches: list[CountedStretch] = []
+    whole = True
+    for raw in stream:
+        kind, *words = raw.decode("ascii", errors="replace").split() or [""]
+        if kind == "stretch":
+            stretches.append(CountedStretch(int(words[0])))
+            whole = False
+        elif kind == "end":
+            whole = True
+        elif stretches:
+            _take(stretches[-1], kind, words)
+    if not whole:
+        raise LabError(
+            "QEMU did not write all that it counted", hint="check that the disk is not full."
+        )
+    return stretches
+
+
+def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:
+    if kind == "cpu":
+        stretch.instructions += int(words[2])
+    elif kind == "count":
+        counted = Moves(*map(int, words[1:]))
+        if words[0] == "kernel":
+            stretch.kernel = counted
+        else:
+            stretch.programs = counted
+    elif kind == "site":
+        address = int(words[0], 16)
+        seen = stretch.sites.get(address, Moves())
+        stretch.sites[address] = seen + Moves(*map(int, words[1:]))
+    elif kind == "line":
+        movers = (word.split(":") for word in words[4:])
+        stretch.lines.append(
+            MovedLine(
+                address=int(words[0], 16),
+                moves=int(words[1]),
+                cpus=int(words[3]),
+                movers=tuple((int(at, 16), int(moves)) for at, moves in movers),
+            )
+        )

@@ -1,0 +1,57 @@
+"""What the plugin of the contention clock writes, and its rules of cache lines."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import LabError
+from kteardown.paths import data_dir
+from kteardown.vm.contention import MovedLine, Moves, read_stretches
+
+STRETCH = b"""\
+stretch 0 0
+cpu 0 100 60 3
+cpu 1 90 40 2
+count kernel 5 2 7 1
+count programs 1 0 0 0
+site ffffffff81000010 4 0 7
+site ffffffff81000010 1 0 0
+line ffffffff82000040 5 1 2 ffffffff81000010:4 401000:1
+end
+"""
+
+
+def test_a_stretch_is_read_whole() -> None:
+    (stretch,) = read_stretches(io.BytesIO(STRETCH))
+    assert (stretch.trial, stretch.instructions) == (0, 100)
+    assert stretch.kernel == Moves(5, 2, 7, 1)
+    assert stretch.programs == Moves(moves=1)
+    # The same instruction with and without a lock.
+    assert stretch.sites == {0xFFFFFFFF81000010: Moves(moves=5, locked=7)}
+    movers = ((0xFFFFFFFF81000010, 4), (0x401000, 1))
+    assert stretch.lines == [MovedLine(0xFFFFFFFF82000040, 5, 2, movers)]
+
+
+def test_stretches_are_read_as_they_come() -> None:
+    stream = io.BytesIO(STRETCH + STRETCH.replace(b"stretch 0 0", b"stretch 1 0"))
+    assert [stretch.trial for stretch in read_stretches(stream)] == [0, 1]
+    assert read_stretches(stream) == []
+
+
+def test_a_stretch_without_an_end_is_an_error() -> None:
+    with pytest.raises(LabError, match="did not write all"):
+        read_stretches(io.BytesIO(STRETCH.removesuffix(b"end\n")))
+
+
+def test_the_rules_of_cache_lines(tmp_path: Path) -> None:
+    plugins = data_dir("plugins")
+    program = tmp_path / "test"
+    sources = [plugins / "tests" / "test_contention.c"]
+    sources += [plugins / "contention" / name for name in ("lines.c", "x86.c")]
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
+    subprocess.run(["gcc", *flags, "-o", program, *sources], check=True)
+    subprocess.run([program], check=True)
