@@ -90,18 +90,17 @@ def experiment(folder: Path, image: Path, name: str) -> Path:
     }
     if name in SIZES:
         values[workload.law] = SIZES[name]
+    params = ", ".join(f"{key} = [{json.dumps(value)}]" for key, value in values.items())
     lines = [
         f'name = "{name.replace("_", "-")}"',
         'question = "Is it the same again?"',
         f'source = "image:{image}"',
-        f'workloads = [{{workload = "{name}", params = {{',
-        ", ".join(f"{key} = [{json.dumps(value)}]" for key, value in values.items()),
-        "}}]",
+        f'workloads = [{{workload = "{name}", params = {{{params}}}}}]',
         "machine = {cpus = [2, 4], memory_mb = 1024}",
         'design = {clock = "contention", seeds = 1, repetitions = 2, warmup = 0}',
     ]
     file = folder / f"{name.replace('_', '-')}.toml"
-    file.write_text("\n".join(lines[:3] + ["".join(lines[3:6])] + lines[6:]) + "\n")
+    file.write_text("\n".join(lines) + "\n")
     return file
 
 
