@@ -26,7 +26,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kteardown.model.clock import CLOCKS, Clock
+from kteardown.model.clock import BOTH, Clock
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Result
 
@@ -227,7 +227,7 @@ def load(root: Path, name: str) -> Claim:
 def result_files(folder: Path) -> list[Path]:
     """The results in a folder: one, or one for each clock."""
     return sorted(folder.glob("result.json")) or sorted(
-        file for clock in CLOCKS for file in folder.glob(f"{clock}/result.json")
+        file for clock in BOTH for file in folder.glob(f"{clock}/result.json")
     )
 
 

@@ -33,7 +33,7 @@ from rich.console import Console
 from claims import Claim, TableSpec
 from kteardown.analysis.both_clocks import both_clocks
 from kteardown.inputs.load import load_workload
-from kteardown.model.clock import CLOCKS
+from kteardown.model.clock import BOTH
 from kteardown.model.judged import Comparison, MetricVerdict
 from kteardown.model.laws import Law
 from kteardown.model.record import BASE
@@ -312,7 +312,7 @@ def _is_of(spec: TableSpec, one: Any) -> bool:
 def _on_both(spec: TableSpec, claim: Claim) -> str:
     """A table for each metric and variant: a row for each point, with both changes and their
     reading."""
-    if len(claim.results) != len(CLOCKS):
+    if len(claim.results) != len(BOTH):
         raise NoFigure("not measured on both clocks")
     both = both_clocks(claim.results["instructions"], claim.results["wall"])
     chosen = tuple(
