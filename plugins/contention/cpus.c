@@ -8,7 +8,12 @@
 #include "lines.h"
 
 /* What an interrupt of another CPU takes until that CPU executes its handler. */
-#define INTERRUPT_TICKS 1000
+#define INTERRUPT_TICKS 500
+/*
+ * How long a CPU runs while all others sleep. QEMU gives a CPU that is woken by an interrupt of
+ * another one no turn before the turn of that one ends.
+ */
+#define ALONE_TICKS 500
 #define NOBODY MAX_CPUS
 /* The fragile one and two more. */
 #define FRAGILE_BLOCKS 3
@@ -24,8 +29,9 @@ uint64_t turn_ticks = 100;
 
 static struct cpu cpus[MAX_CPUS];
 static unsigned int last = NOBODY;
-/* When the turn of the last CPU ends. */
+/* When the turn of the last CPU ends, and whether it has been ended. */
 static uint64_t turn_end;
+static bool is_over;
 static void (*end_turn)(void *state);
 static void *(*state_of)(int cpu);
 
@@ -62,7 +68,8 @@ static void begin_turn(unsigned int number)
 	for (i = 0; i < MAX_CPUS; i++)
 		if (i != number && cpus[i].is_awake && cpus[i].now < least)
 			least = cpus[i].now;
-	turn_end = least == UINT64_MAX ? least : least + turn_ticks;
+	turn_end = least == UINT64_MAX ? cpu->now + ALONE_TICKS : least + turn_ticks;
+	is_over = false;
 	cpu->turns++;
 	last = number;
 }
@@ -78,7 +85,7 @@ void cpu_runs(unsigned int number, uint64_t instructions, bool is_fragile, bool 
 		cpu->is_awake = true;
 		return;
 	}
-	if (number != last || !cpu->is_awake)
+	if (number != last || !cpu->is_awake || is_over)
 		begin_turn(number);
 	cpu->now += instructions;
 	cpu->instructions += instructions;
@@ -93,6 +100,7 @@ void cpu_runs(unsigned int number, uint64_t instructions, bool is_fragile, bool 
 	if (!cpu->state)
 		cpu->state = state_of(number);
 	end_turn(cpu->state);
+	is_over = true;
 }
 
 void cpu_sleeps(unsigned int number)

@@ -5,7 +5,7 @@
  * QEMU runs the CPUs one after another in one thread. A turn ends at the first block that brings
  * its CPU more than turn_ticks past the CPU that is farthest behind, so the order of what CPUs do
  * follows their clocks. A CPU that sleeps has no part in this; when it wakes up, its clock is that
- * of the CPU that ran last, and the time of an interrupt later.
+ * of the CPU that ran last, and the time of an interrupt later. A CPU that is alone has turns, too.
  */
 #ifndef CPUS_H
 #define CPUS_H

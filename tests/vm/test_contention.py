@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -13,14 +14,20 @@ import pytest
 
 from kteardown.coverage.maps import small
 from kteardown.inputs.load import load_workload, stress_names, workload_names
+from kteardown.kernels.kallsyms import kernel_symbols
 from kteardown.model.record import Sample, TrialStart
 from kteardown.rundir.directory import RunDir
+from kteardown.vm.direct_boot import payload_of
 
 pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 MICRO = Path(__file__).parents[1] / "data" / "contention" / "micro.c"
 OPERATIONS = 400
 Counts = dict[str, float]
+
+
+def unpacked_image(image: Path) -> bytes:
+    return gzip.decompress(payload_of(image.read_bytes()))
 
 
 def kteardown(folder: Path, *arguments: str) -> RunDir:
@@ -76,6 +83,16 @@ def test_the_counts_of_known_cases(base_image: Path, tmp_path: Path) -> None:
     assert counts["queued", 4]["line_moves"] < 1.05 * counts["queued", 2]["line_moves"]
     assert counts["serial", 4]["line_moves"] > 1.2 * counts["serial", 2]["line_moves"]
     assert counts["serial", 4]["shared_reads"] > 1 > counts["serial", 2]["shared_reads"]
+
+
+def test_a_kernel_has_the_names_of_its_system_map(base_image: Path) -> None:
+    text = base_image.with_name("System.map").read_text()
+    lines = (line.split() for line in text.splitlines())
+    of_file = {name: int(address, 16) for address, _, name in lines}
+    symbols = kernel_symbols(unpacked_image(base_image), of_file["_text"])
+    same = [of_file.get(name) == address for address, kind, name in symbols if kind in "tT"]
+    # Several static functions have the same name.
+    assert len(same) > 10_000 and sum(same) > 0.98 * len(same)
 
 
 SIZES = {"pipechain": 100, "crowd": 40, "zombies": 100, "zombies_cgroup": 100, "swapfree": 2}

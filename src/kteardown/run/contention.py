@@ -71,7 +71,7 @@ def counting(
             own=lab.sources,
         )
         folder = kernel.lines or kernel.image.parent
-        names = Names(SymbolMap(folder), SourceLines(folder, lab.arch))
+        names = Names(SymbolMap(folder, kernel.image), SourceLines(folder, lab.arch))
         yield BootCounts(boot.trials, lab.contention, names, arguments, stream)
 
 

@@ -25,6 +25,7 @@ _PAYLOAD_AT = 0x248
 _HEADER_BYTES = 0x250
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31
+_SIZE_BYTES = 4
 # The base kernel has 3.6 MB, unpacked 17 MB; a hostile one must not fill the memory of the host.
 _MOST_PACKED_BYTES = 64 << 20
 _MOST_BYTES = 256 << 20
@@ -65,14 +66,21 @@ def _kernel_of(image: Path, inode: int, changed_ns: int, size_bytes: int) -> byt
     return kernel if kernel is not None and _has_pvh_entry(kernel) else None
 
 
-def _unpacked(image: bytes) -> bytes | None:
+def payload_of(image: bytes) -> bytes:
+    """Return the compressed kernel in a bzImage; empty if it is none."""
     if len(image) < _HEADER_BYTES or image[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] != _MAGIC:
-        return None
+        return b""
     sectors = image[_SECTORS_AT] or _DEFAULT_SECTORS
     offset, length = struct.unpack_from("<II", image, _PAYLOAD_AT)
     start = (1 + sectors) * _SECTOR_BYTES + offset
-    payload = memoryview(image)[start : start + length]
-    if payload[: len(_GZIP)] != _GZIP:
+    payload = image[start : start + length]
+    # What no file format has: the size of the kernel, behind any but gzip, which ends with it.
+    return payload if payload.startswith(_GZIP) else payload[:-_SIZE_BYTES]
+
+
+def _unpacked(image: bytes) -> bytes | None:
+    payload = payload_of(image)
+    if not payload.startswith(_GZIP):
         return None
     stream = zlib.decompressobj(_GZIP_WINDOW)
     try:

@@ -22,7 +22,7 @@ ffffffff83000000 T init_text
 @pytest.fixture
 def symbols(tmp_path: Path) -> SymbolMap:
     (tmp_path / "System.map").write_text(MAP)
-    return SymbolMap(tmp_path)
+    return SymbolMap(tmp_path, tmp_path / "bzImage")
 
 
 def test_the_function_of_an_instruction(symbols: SymbolMap) -> None:
@@ -41,7 +41,7 @@ def test_the_data_in_a_line(symbols: SymbolMap) -> None:
 
 
 def test_without_a_file_nothing_has_a_name(tmp_path: Path) -> None:
-    symbols = SymbolMap(tmp_path)
+    symbols = SymbolMap(tmp_path, tmp_path / "bzImage")
     assert symbols.function(0xFFFFFFFF81000000) == ""
     assert symbols.data(0xFFFFFFFF82000000, 64) == ""
 
@@ -50,4 +50,4 @@ def test_a_map_that_only_says_where_the_real_one_is(tmp_path: Path) -> None:
     (tmp_path / "System.map").write_text(
         "ffffffffffffffff B The real System.map is in the linux-image-<version>-dbg package\n"
     )
-    assert SymbolMap(tmp_path).data(0xFFFFFFFF82000000, 64) == ""
+    assert SymbolMap(tmp_path, tmp_path / "bzImage").data(0xFFFFFFFF82000000, 64) == ""

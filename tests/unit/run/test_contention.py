@@ -50,7 +50,7 @@ def trial(index: int, *, warmup: int = 0, repetitions: int = 1) -> PlannedTrial:
 
 def counts(folder: Path, text: str, *trials: PlannedTrial) -> BootCounts:
     (folder / "System.map").write_text(MAP)
-    names = Names(SymbolMap(folder), SourceLines(folder, "x86_64"))
+    names = Names(SymbolMap(folder, folder / "bzImage"), SourceLines(folder, "x86_64"))
     workloads = {"pipechain": load_workload("pipechain")}
     return BootCounts(trials, workloads, names, (), io.BytesIO(text.encode()))
 
