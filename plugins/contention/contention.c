@@ -93,9 +93,12 @@ static void on_halt(unsigned int cpu, void *data)
 
 static void on_pause(unsigned int cpu, void *data)
 {
-	(void)data;
-	if (is_inside)
-		cpu_goes_on(cpu, cpu_now(cpu) + PAUSE_TICKS);
+	struct site *site = data;
+
+	if (!is_inside)
+		return;
+	site->count.spins++;
+	cpu_goes_on(cpu, cpu_now(cpu) + PAUSE_TICKS);
 }
 
 static void on_access(unsigned int cpu, mem_info info, uint64_t address, void *data)
@@ -216,7 +219,8 @@ static bool instrument(struct qemu_plugin_insn *insn)
 	if (is_halt(code, size))
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_halt, NO_REGISTERS, NULL);
 	if (is_pause(code, size))
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, NO_REGISTERS, NULL);
+		qemu_plugin_register_vcpu_insn_exec_cb(
+			insn, on_pause, NO_REGISTERS, site_of(qemu_plugin_insn_vaddr(insn), false));
 	qemu_plugin_register_vcpu_mem_cb(
 		insn, on_access, NO_REGISTERS, READS_AND_WRITES,
 		site_of(qemu_plugin_insn_vaddr(insn), is_locked(code, size)));

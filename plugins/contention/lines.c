@@ -203,15 +203,17 @@ static void write_counts(FILE *out)
 			count[who].moves += site->count.moves;
 			count[who].shared_reads += site->count.shared_reads;
 			count[who].locked += site->count.locked;
+			count[who].spins += site->count.spins;
 		}
 	for (chunk = chunks; chunk; chunk = chunk->next)
 		for (i = 0; i < chunk->used; i++)
 			for (who = 0; who < 2; who++)
 				several[who] += is_of_several(chunk->lines[i].writers[who]);
 	for (who = 0; who < 2; who++)
-		fprintf(out, "count %s %ju %ju %ju %ju\n", who ? "programs" : "kernel",
+		fprintf(out, "count %s %ju %ju %ju %ju %ju\n", who ? "programs" : "kernel",
 			(uintmax_t)count[who].moves, (uintmax_t)count[who].shared_reads,
-			(uintmax_t)count[who].locked, (uintmax_t)several[who]);
+			(uintmax_t)count[who].locked, (uintmax_t)several[who],
+			(uintmax_t)count[who].spins);
 }
 
 static void write_line(FILE *out, const struct line *line)

@@ -20,9 +20,12 @@
 extern uint64_t transfer_ticks;
 #define SHARED_READ_TICKS (transfer_ticks / 2)
 
-/* How often something was done by the kernel and by programs: counts are kept apart. */
+/*
+ * How often something was done by the kernel and by programs: counts are kept apart. A spin is a
+ * PAUSE, one in each round of a loop that waits.
+ */
 struct sharing {
-	uint64_t moves, shared_reads, locked;
+	uint64_t moves, shared_reads, locked, spins;
 };
 
 /* An instruction that accesses memory. */

@@ -78,7 +78,7 @@ static void test_what_is_written(void)
 	access_at(1, WRITE, 0);
 	lines_write(out);
 	fclose(out);
-	CHECK(strstr(text, "count kernel 1 0 0 1\ncount programs 0 0 0 0\n"));
+	CHECK(strstr(text, "count kernel 1 0 0 1 0\ncount programs 0 0 0 0 0\n"));
 	CHECK(strstr(text, "site ffffffff81000000 1 0 0\n"));
 	CHECK(strstr(text, "line 1340 1 0 2 ffffffff81000000:1\n"));
 }

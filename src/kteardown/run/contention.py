@@ -148,6 +148,7 @@ def _figures(stretches: Sequence[CountedStretch]) -> dict[str, int]:
         "locked_count": kernel.locked,
         "shared_reads_count": kernel.shared_reads,
         "shared_lines_count": kernel.shared_lines,
+        "spins_count": kernel.spins,
         "all_instructions_count": sum(stretch.instructions for stretch in stretches),
         "program_line_moves_count": programs.moves,
         "program_locked_count": programs.locked,

@@ -27,6 +27,8 @@ class Moves:
     locked: int = 0
     shared_lines: int = 0
     """Different lines that several CPUs wrote."""
+    spins: int = 0
+    """Rounds of loops that wait."""
 
     def __add__(self, other: "Moves") -> "Moves":
         return Moves(
@@ -34,6 +36,7 @@ class Moves:
             self.shared_reads + other.shared_reads,
             self.locked + other.locked,
             self.shared_lines + other.shared_lines,
+            self.spins + other.spins,
         )
 
 

@@ -25,8 +25,8 @@ ffffffff82000000 D tasklist_lock
 STRETCH = """\
 stretch {trial} {number}
 cpu 0 100 60 3
-count kernel 12 2 8 3
-count programs 4 0 0 1
+count kernel 12 2 8 3 0
+count programs 4 0 0 1 0
 site ffffffff81000010 7 0 2
 site ffffffff81000110 1 2 0
 site ffffffff81000210 4 0 6

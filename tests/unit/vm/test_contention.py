@@ -16,8 +16,8 @@ STRETCH = b"""\
 stretch 0 0
 cpu 0 100 60 3
 cpu 1 90 40 2
-count kernel 5 2 7 1
-count programs 1 0 0 0
+count kernel 5 2 7 1 9
+count programs 1 0 0 0 0
 site ffffffff81000010 4 0 7
 site ffffffff81000010 1 0 0
 line ffffffff82000040 5 1 2 ffffffff81000010:4 401000:1
@@ -28,7 +28,7 @@ end
 def test_a_stretch_is_read_whole() -> None:
     (stretch,) = read_stretches(io.BytesIO(STRETCH))
     assert (stretch.trial, stretch.instructions) == (0, 100)
-    assert stretch.kernel == Moves(5, 2, 7, 1)
+    assert stretch.kernel == Moves(5, 2, 7, 1, 9)
     assert stretch.programs == Moves(moves=1)
     # The same instruction with and without a lock.
     assert stretch.sites == {0xFFFFFFFF81000010: Moves(moves=5, locked=7)}
