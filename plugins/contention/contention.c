@@ -32,6 +32,8 @@ EXPORT int qemu_plugin_version = API;
 
 #define MAX_MARKS 8
 #define MAX_INSN 16
+/* A hostile guest must not fill the disk of the host. */
+#define MOST_BYTES (1LL << 30)
 /* What a locked instruction and PAUSE take, besides the tick of each instruction. */
 #define LOCKED_TICKS 20
 #define PAUSE_TICKS 40
@@ -152,6 +154,8 @@ static void end_stretch(void)
 	fputs("end\n", out);
 	if (fflush(out))
 		give_up("cannot write what was counted");
+	if (ftello(out) > MOST_BYTES)
+		give_up("the guest moved more lines than can be kept");
 }
 
 static void register_all(void);

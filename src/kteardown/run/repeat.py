@@ -56,7 +56,9 @@ class RepeatingMachine(QemuMachine):
 
     def boot(self, job: BootJob, on_line: Callable[[bytes], None]) -> BootEnd:
         """Run one boot to its end, or repeat it. Raises as ``QemuMachine.boot``."""
-        if job.acceleration != "icount" or (job.possible_cpus or job.cpus) > 1:
+        is_repeated = job.acceleration == "icount" and (job.possible_cpus or job.cpus) == 1
+        # What is counted of contention is read while the guest runs.
+        if not is_repeated or job.counts_contention:
             with self._turn():
                 return super().boot(job, on_line)
         counts = (Entry.of(Path(word[4:])) for word in job.plugin if word.startswith("out="))
