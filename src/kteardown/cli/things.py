@@ -11,6 +11,7 @@ from kteardown.coverage.laws import shipped_laws
 from kteardown.coverage.maps import CoverageMap, shipped_map, shipped_sources
 from kteardown.coverage.propose import matching
 from kteardown.errors import InputError, KteardownError, did_you_mean
+from kteardown.inputs.contention import object_of
 from kteardown.inputs.load import (
     experiment_names,
     load_experiment,
@@ -59,6 +60,10 @@ def _workload(name: str) -> Fields:
             _metric(key, name_of(key, spec), spec) for key, spec in workload.metrics.items()
         ],
         "costs": _costs(workload),
+        "contention": {
+            "counted_for_one": "" if workload.contention.refused else object_of(workload),
+            "refused": workload.contention.refused,
+        },
         "invariants": [
             {"name": key, "must_hold": text} for key, text in workload.invariants.items()
         ],
