@@ -131,7 +131,7 @@ def power_table(power: DesignPower, design: Design, workloads: Mapping[str, Work
         notes.append(
             "where all seeds give the same counts, every change outside the margin is found"
         )
-    else:
+    elif design.clock == "wall":
         notes.append(
             "the A/A twin, which must differ less than the variant, makes the smallest change "
             "somewhat larger"
