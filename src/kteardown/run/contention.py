@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, itemgetter
-from typing import BinaryIO
 
 from kteardown.inputs.contention import objects_of
 from kteardown.kernels.source_lines import SourceLines
@@ -26,9 +25,9 @@ from kteardown.vm.contention import (
     CountedStretch,
     MovedLine,
     Moves,
+    StretchReader,
     contention_arguments,
     counts_file,
-    read_stretches,
 )
 from kteardown.vm.job import BootJob
 
@@ -72,7 +71,7 @@ def counting(
         )
         folder = kernel.lines or kernel.image.parent
         names = Names(SymbolMap(folder, kernel.image), SourceLines(folder, lab.arch))
-        yield BootCounts(boot.trials, lab.contention, names, arguments, stream)
+        yield BootCounts(boot.trials, lab.contention, names, arguments, StretchReader(stream))
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ class BootCounts:
     workloads: Mapping[str, Workload]
     names: Names
     arguments: tuple[str, ...]
-    stream: BinaryIO
+    reader: StretchReader
     ended: int = 0
 
     def job(self, job: BootJob) -> BootJob:
@@ -102,14 +101,14 @@ class BootCounts:
     def add(self, record: Record) -> Sequence[Record]:
         """Return what to keep of a record of the agent: before the end of a trial, its counts.
 
-        A trial without counts of each repetition is void. Raises LabError.
+        A trial without counts of each repetition is void.
         """
         if isinstance(record, Sample | Buckets):
             return ()
         if not isinstance(record, TrialEnd):
             return (record,)
         trial = self.trials[self.ended]
-        stretches = [s for s in read_stretches(self.stream) if s.trial == self.ended]
+        stretches = self.reader.of_trial(self.ended)
         self.ended += 1
         if record.status != "ok":
             return (record,)

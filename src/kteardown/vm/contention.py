@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from kteardown.errors import LabError
 from kteardown.model.arch import Arch
 from kteardown.progress import Reporter
 from kteardown.vm.qemu_library import agent_marks, build_counter
 
 LINE_BYTES = 64
+_END = b"\nend\n"
+"""Behind each stretch."""
 
 
 @dataclass(frozen=True)
@@ -96,27 +97,36 @@ def contention_arguments(
     return (f"file={plugin}", f"out={out}", *marks, f"transfer={transfer_ticks}")
 
 
-def read_stretches(stream: BinaryIO) -> list[CountedStretch]:
-    """Read the stretches that are whole, from where ``stream`` is. Raises LabError.
+class StretchReader:
+    """Reads stretches while QEMU writes them.
 
-    The plugin writes a stretch before the guest goes on: what is there is whole.
+    The plugin writes a stretch before the guest goes on. So at the end of a trial all of its
+    stretches are there, and perhaps some of later trials, the last of them in part.
     """
-    stretches: list[CountedStretch] = []
-    whole = True
-    for raw in stream:
-        kind, *words = raw.decode("ascii", errors="replace").split() or [""]
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._rest = b""
+        self._waiting: list[CountedStretch] = []
+
+    def of_trial(self, trial: int) -> list[CountedStretch]:
+        """Return the stretches of a trial, by its index; later ones are kept."""
+        *whole, self._rest = (self._rest + self._stream.read()).split(_END)
+        self._waiting += map(_stretch, whole)
+        of_trial = [stretch for stretch in self._waiting if stretch.trial == trial]
+        self._waiting = [stretch for stretch in self._waiting if stretch.trial > trial]
+        return of_trial
+
+
+def _stretch(text: bytes) -> CountedStretch:
+    stretch = CountedStretch(-1)
+    for line in text.decode("ascii", errors="replace").splitlines():
+        kind, *words = line.split()
         if kind == "stretch":
-            stretches.append(CountedStretch(int(words[0])))
-            whole = False
-        elif kind == "end":
-            whole = True
-        elif stretches:
-            _take(stretches[-1], kind, words)
-    if not whole:
-        raise LabError(
-            "QEMU did not write all that it counted", hint="check that the disk is not full."
-        )
-    return stretches
+            stretch.trial = int(words[0])
+        else:
+            _take(stretch, kind, words)
+    return stretch
 
 
 def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:

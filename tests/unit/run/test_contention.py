@@ -15,6 +15,7 @@ from kteardown.model.plan import PlannedTrial
 from kteardown.model.record import Sample, TrialEnd, TrialStart
 from kteardown.model.sharing import Sharing
 from kteardown.run.contention import BootCounts, Names, Uncounted
+from kteardown.vm.contention import StretchReader
 
 MAP = """\
 ffffffff81000000 T do_exit
@@ -52,7 +53,7 @@ def counts(folder: Path, text: str, *trials: PlannedTrial) -> BootCounts:
     (folder / "System.map").write_text(MAP)
     names = Names(SymbolMap(folder, folder / "bzImage"), SourceLines(folder, "x86_64"))
     workloads = {"pipechain": load_workload("pipechain")}
-    return BootCounts(trials, workloads, names, (), io.BytesIO(text.encode()))
+    return BootCounts(trials, workloads, names, (), StretchReader(io.BytesIO(text.encode())))
 
 
 def ended(index: int, status: str = "ok") -> TrialEnd:

@@ -6,11 +6,8 @@ import io
 import subprocess
 from pathlib import Path
 
-import pytest
-
-from kteardown.errors import LabError
 from kteardown.paths import data_dir
-from kteardown.vm.contention import MovedLine, Moves, read_stretches
+from kteardown.vm.contention import MovedLine, Moves, StretchReader
 
 STRETCH = b"""\
 stretch 0 0
@@ -26,7 +23,7 @@ end
 
 
 def test_a_stretch_is_read_whole() -> None:
-    (stretch,) = read_stretches(io.BytesIO(STRETCH))
+    (stretch,) = StretchReader(io.BytesIO(STRETCH)).of_trial(0)
     assert (stretch.trial, stretch.instructions) == (0, 100)
     assert stretch.kernel == Moves(5, 2, 7, 1, 9)
     assert stretch.programs == Moves(moves=1)
@@ -36,15 +33,26 @@ def test_a_stretch_is_read_whole() -> None:
     assert stretch.lines == [MovedLine(0xFFFFFFFF82000040, 5, 2, movers)]
 
 
-def test_stretches_are_read_as_they_come() -> None:
-    stream = io.BytesIO(STRETCH + STRETCH.replace(b"stretch 0 0", b"stretch 1 0"))
-    assert [stretch.trial for stretch in read_stretches(stream)] == [0, 1]
-    assert read_stretches(stream) == []
+class Growing(io.RawIOBase):
+    """A file that grows by one part for each time that it is read."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self._parts = list(parts)
+
+    def read(self, size: int = -1) -> bytes:
+        return self._parts.pop(0) if self._parts else b""
 
 
-def test_a_stretch_without_an_end_is_an_error() -> None:
-    with pytest.raises(LabError, match="did not write all"):
-        read_stretches(io.BytesIO(STRETCH.removesuffix(b"end\n")))
+def test_a_reader_that_is_late_loses_nothing() -> None:
+    next_one = STRETCH.replace(b"stretch 0 0", b"stretch 1 0")
+    last = STRETCH.replace(b"stretch 0 0", b"stretch 2 0")
+    # At the end of the first trial, the second one is there, and half of the third.
+    reader = StretchReader(Growing(STRETCH + next_one + last[:50], last[50:]))  # type: ignore[arg-type]
+    assert [stretch.trial for stretch in reader.of_trial(0)] == [0]
+    assert [stretch.trial for stretch in reader.of_trial(1)] == [1]
+    (third,) = reader.of_trial(2)
+    assert third.kernel == Moves(5, 2, 7, 1, 9)
+    assert reader.of_trial(3) == []
 
 
 def test_the_rules_of_cache_lines(tmp_path: Path) -> None:
