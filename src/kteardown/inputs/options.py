@@ -200,7 +200,8 @@ def _of_clock(
     fields: Mapping[str, Any], overrides: Overrides, params: Mapping[str, Sequence[ParamValue]]
 ) -> dict[str, Any]:
     """Return the parts of an experiment that follow from the clock that it is changed to."""
-    design, machine = fields["design"], fields["machine"]
+    design = fields["design"]
+    machine = fields["machine"]
     if design["clock"] != "contention" and "transfer_ticks" not in params:
         machine = {**machine, "transfer_ticks": None}
     if overrides.clock == "contention" and overrides.repetitions is None:
