@@ -99,7 +99,7 @@ static void on_pause(unsigned int cpu, void *data)
 
 	if (!is_inside)
 		return;
-	site->count.spins++;
+	line_spin(cpu, site, PAUSE_TICKS);
 	cpu_goes_on(cpu, cpu_now(cpu) + PAUSE_TICKS);
 }
 
@@ -219,15 +219,14 @@ static bool instrument(struct qemu_plugin_insn *insn)
 {
 	uint8_t code[MAX_INSN];
 	size_t size = code_of(insn, code);
+	struct site *site = site_of(qemu_plugin_insn_vaddr(insn), is_locked(code, size));
 
+	site->is_call = is_call(code, size);
 	if (is_halt(code, size))
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_halt, NO_REGISTERS, NULL);
 	if (is_pause(code, size))
-		qemu_plugin_register_vcpu_insn_exec_cb(
-			insn, on_pause, NO_REGISTERS, site_of(qemu_plugin_insn_vaddr(insn), false));
-	qemu_plugin_register_vcpu_mem_cb(
-		insn, on_access, NO_REGISTERS, READS_AND_WRITES,
-		site_of(qemu_plugin_insn_vaddr(insn), is_locked(code, size)));
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_pause, NO_REGISTERS, site);
+	qemu_plugin_register_vcpu_mem_cb(insn, on_access, NO_REGISTERS, READS_AND_WRITES, site);
 	return is_wide_exchange(code, size);
 }
 

@@ -23,6 +23,8 @@ struct cpu {
 	bool is_awake;
 	int fragile_blocks;
 	uint64_t now, instructions, turns;
+	/* How much of its time it slept, until it woke up last. */
+	uint64_t slept_ticks;
 };
 
 uint64_t turn_ticks = 100;
@@ -48,7 +50,7 @@ void cpus_reset(void)
 	int i;
 
 	for (i = 0; i < MAX_CPUS; i++)
-		cpus[i].now = cpus[i].instructions = cpus[i].turns = 0;
+		cpus[i].now = cpus[i].instructions = cpus[i].turns = cpus[i].slept_ticks = 0;
 	last = NOBODY;
 }
 
@@ -62,8 +64,10 @@ static void begin_turn(unsigned int number)
 		uint64_t woken = last == NOBODY ? 0 : cpus[last].now + INTERRUPT_TICKS;
 
 		cpu->is_awake = true;
-		if (cpu->now < woken)
+		if (cpu->now < woken) {
+			cpu->slept_ticks += woken - cpu->now;
 			cpu->now = woken;
+		}
 	}
 	for (i = 0; i < MAX_CPUS; i++)
 		if (i != number && cpus[i].is_awake && cpus[i].now < least)
@@ -124,6 +128,7 @@ void cpus_write(FILE *out)
 
 	for (i = 0; i < MAX_CPUS; i++)
 		if (cpus[i].instructions)
-			fprintf(out, "cpu %d %ju %ju %ju\n", i, (uintmax_t)cpus[i].now,
-				(uintmax_t)cpus[i].instructions, (uintmax_t)cpus[i].turns);
+			fprintf(out, "cpu %d %ju %ju %ju %ju\n", i, (uintmax_t)cpus[i].now,
+				(uintmax_t)cpus[i].instructions, (uintmax_t)cpus[i].turns,
+				(uintmax_t)cpus[i].slept_ticks);
 }

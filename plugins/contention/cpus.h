@@ -32,7 +32,10 @@ void cpu_sleeps(unsigned int cpu);
 uint64_t cpu_now(unsigned int cpu);
 void cpu_goes_on(unsigned int cpu, uint64_t now);
 
-/* Writes a line "cpu NUMBER TICKS INSTRUCTIONS TURNS" for each CPU that ran. */
+/*
+ * Writes a line "cpu NUMBER TICKS INSTRUCTIONS TURNS SLEPT_TICKS" for each CPU that ran. TICKS is
+ * its clock when it ran last.
+ */
 void cpus_write(FILE *out);
 
 #endif

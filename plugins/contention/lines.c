@@ -11,10 +11,10 @@
 #define LINES_OF_CHUNK 4096
 #define NR_RECENT 1024
 /* Of a line, the instructions that cause most of its moves. */
-#define SITES_OF_LINE 4
+#define SITES_OF_LINE 6
 
 struct mover {
-	const struct site *site;
+	const struct site *site, *caller;
 	uint64_t moves;
 };
 
@@ -24,6 +24,9 @@ struct line {
 	/* CPUs that wrote it: as the kernel, and as a program. */
 	uint64_t writers[2];
 	uint64_t moves, shared_reads;
+	/* Rounds of waiting for it, and how long CPUs waited for it, by moves and by such rounds.
+	 */
+	uint64_t spins, waited_ticks;
 	struct mover movers[SITES_OF_LINE];
 	int owner; /* -1: nobody has modified it */
 };
@@ -41,6 +44,9 @@ static struct line *lists[NR_LINE_LISTS];
 static struct chunk *chunks;
 /* The lines that a CPU accessed last: most accesses are to these. */
 static struct line *recent[MAX_CPUS][NR_RECENT];
+/* Of each CPU, the line of its last locked instruction, and its last call. */
+static struct line *last_locked[MAX_CPUS];
+static const struct site *last_call[MAX_CPUS];
 
 static bool is_kernel(const struct site *site)
 {
@@ -100,7 +106,7 @@ static struct line *find_line(unsigned int cpu, uint64_t number)
 	return line;
 }
 
-static void count_mover(struct line *line, const struct site *site)
+static void count_mover(struct line *line, const struct site *site, const struct site *caller)
 {
 	struct mover *least = line->movers;
 	int i;
@@ -108,7 +114,7 @@ static void count_mover(struct line *line, const struct site *site)
 	for (i = 0; i < SITES_OF_LINE; i++) {
 		struct mover *mover = &line->movers[i];
 
-		if (mover->site == site) {
+		if (mover->site == site && mover->caller == caller) {
 			mover->moves++;
 			return;
 		}
@@ -117,14 +123,15 @@ static void count_mover(struct line *line, const struct site *site)
 	}
 	/* The rarest one makes room, and hands on its count: a frequent one always stays. */
 	least->site = site;
+	least->caller = caller;
 	least->moves++;
 }
 
-static void count_move(struct line *line, struct site *site)
+static void count_move(unsigned int cpu, struct line *line, struct site *site)
 {
 	site->count.moves++;
 	line->moves++;
-	count_mover(line, site);
+	count_mover(line, site, site->is_locked ? last_call[cpu] : NULL);
 }
 
 uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, struct site *site,
@@ -134,6 +141,10 @@ uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, stru
 	const uint64_t me = 1ULL << cpu;
 	uint64_t done;
 
+	if (site->is_call)
+		last_call[cpu] = site;
+	if (site->is_locked)
+		last_locked[cpu] = line;
 	if (access == WRITE)
 		line->writers[!is_kernel(site)] |= me;
 	if (line->owner == (int)cpu)
@@ -150,11 +161,14 @@ uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, stru
 		line->sharers |= me;
 		line->shared_reads++;
 		site->count.shared_reads++;
-		return done + SHARED_READ_TICKS;
+		done += SHARED_READ_TICKS;
+		line->waited_ticks += done - now;
+		return done;
 	}
 	/* One after another: the next CPU that wants it waits until this one has it. */
 	done += transfer_ticks;
 	line->free_at = done;
+	line->waited_ticks += done - now;
 	if (access == WRITE) {
 		line->owner = cpu;
 		line->sharers = me;
@@ -162,8 +176,19 @@ uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, stru
 		line->sharers |= me | 1ULL << line->owner;
 		line->owner = -1;
 	}
-	count_move(line, site);
+	count_move(cpu, line, site);
 	return done;
+}
+
+void line_spin(unsigned int cpu, struct site *site, uint64_t ticks)
+{
+	struct line *line = last_locked[cpu];
+
+	site->count.spins++;
+	if (!line)
+		return;
+	line->spins++;
+	line->waited_ticks += ticks;
 }
 
 void lines_reset(void)
@@ -173,6 +198,8 @@ void lines_reset(void)
 
 	memset(lists, 0, sizeof(lists));
 	memset(recent, 0, sizeof(recent));
+	memset(last_locked, 0, sizeof(last_locked));
+	memset(last_call, 0, sizeof(last_call));
 	while (chunks) {
 		struct chunk *next = chunks->next;
 
@@ -220,12 +247,17 @@ static void write_line(FILE *out, const struct line *line)
 {
 	int i;
 
-	fprintf(out, "line %jx %ju %ju %d", (uintmax_t)line->number << 6, (uintmax_t)line->moves,
-		(uintmax_t)line->shared_reads,
-		__builtin_popcountll(line->writers[0] | line->writers[1]));
-	for (i = 0; i < SITES_OF_LINE && line->movers[i].site; i++)
-		fprintf(out, " %jx:%ju", (uintmax_t)line->movers[i].site->address,
-			(uintmax_t)line->movers[i].moves);
+	fprintf(out, "line %jx %ju %ju %d %ju %ju", (uintmax_t)line->number << 6,
+		(uintmax_t)line->moves, (uintmax_t)line->shared_reads,
+		__builtin_popcountll(line->writers[0] | line->writers[1]), (uintmax_t)line->spins,
+		(uintmax_t)line->waited_ticks);
+	for (i = 0; i < SITES_OF_LINE && line->movers[i].site; i++) {
+		const struct mover *mover = &line->movers[i];
+
+		fprintf(out, " %jx:%jx:%ju", (uintmax_t)mover->site->address,
+			(uintmax_t)(mover->caller ? mover->caller->address : 0),
+			(uintmax_t)mover->moves);
+	}
 	fputc('\n', out);
 }
 

@@ -28,11 +28,11 @@ struct sharing {
 	uint64_t moves, shared_reads, locked, spins;
 };
 
-/* An instruction that accesses memory. */
+/* An instruction that accesses memory. A call does, since it stores where to return to. */
 struct site {
 	struct site *next;
 	uint64_t address;
-	bool is_locked;
+	bool is_locked, is_call;
 	struct sharing count;
 };
 
@@ -47,10 +47,23 @@ struct site *site_of(uint64_t address, bool is_locked);
 uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, struct site *site,
 		     uint64_t now);
 
+/*
+ * A round of waiting of a CPU, which takes so many ticks. What it waits for is the line of its last
+ * locked instruction: a CPU that waits in the queue of a spinlock reads only a line of its own.
+ */
+void line_spin(unsigned int cpu, struct site *site, uint64_t ticks);
+
 /* Forgets all lines and counts. */
 void lines_reset(void);
 
-/* Writes "count kernel ..." and "count programs ...", all sites and all lines that moved. */
+/*
+ * Writes "count kernel ..." and "count programs ...", all sites and all lines that moved:
+ *
+ *	line ADDRESS MOVES SHARED_READS WRITERS SPINS WAITED_TICKS [SITE:CALLER:MOVES]...
+ *
+ * CALLER is the call that the CPU executed last before a locked instruction, else 0: the
+ * instruction itself is often in a function that only locks.
+ */
 void lines_write(FILE *out);
 
 #endif

@@ -44,6 +44,15 @@ bool is_wide_exchange(const uint8_t *code, size_t size)
 	       (code[at + 2] >> 3 & 7) == 1;
 }
 
+bool is_call(const uint8_t *code, size_t size)
+{
+	size_t at = opcode_of(code, size);
+
+	if (at < size && code[at] == 0xe8)
+		return true;
+	return at + 1 < size && code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2;
+}
+
 bool is_pause(const uint8_t *code, size_t size)
 {
 	return size == 2 && code[0] == 0xf3 && code[1] == 0x90;

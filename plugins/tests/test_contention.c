@@ -80,7 +80,29 @@ static void test_what_is_written(void)
 	fclose(out);
 	CHECK(strstr(text, "count kernel 1 0 0 1 0\ncount programs 0 0 0 0 0\n"));
 	CHECK(strstr(text, "site ffffffff81000000 1 0 0\n"));
-	CHECK(strstr(text, "line 1340 1 0 2 ffffffff81000000:1\n"));
+	CHECK(strstr(text, "line 1340 1 0 2 0 100 ffffffff81000000:0:1\n"));
+}
+
+static void test_a_locked_move_has_its_caller(void)
+{
+	struct site *locked = site_of(KERNEL_CODE + 8, true),
+		    *call = site_of(KERNEL_CODE + 16, false);
+	char text[512] = "";
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	call->is_call = true;
+	lines_reset();
+	line_access(0, LINE, WRITE, locked, 0);
+	line_access(1, LINE + 1, WRITE, call, 0);
+	line_access(1, LINE, WRITE, locked, 0);
+	line_spin(1, site, 40);
+	line_spin(2, site, 40);
+	lines_write(out);
+	fclose(out);
+	CHECK(site->count.spins == 2);
+	CHECK(strstr(text, "line 1340 1 0 2 1 140 ffffffff81000008:ffffffff81000010:1\n"));
+	/* A line that did not move is not written. */
+	CHECK(!strstr(text, "line 1380"));
 }
 
 static void test_instructions(void)
@@ -90,6 +112,8 @@ static void test_instructions(void)
 	const uint8_t xchg[] = {0x87, 0x07}, xchg_registers[] = {0x87, 0xc1};
 	const uint8_t mov[] = {0x48, 0x89, 0x07};
 	const uint8_t exchange16[] = {0x65, 0x48, 0x0f, 0xc7, 0x0e}, rdrand[] = {0x0f, 0xc7, 0xf0};
+	const uint8_t call[] = {0xe8, 0, 0, 0, 0}, call_table[] = {0x41, 0xff, 0x55, 0x08};
+	const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
 	const uint8_t pause[] = {0xf3, 0x90}, halt[] = {0xf4}, prefixes[] = {0x66, 0x66};
 
 	CHECK(is_locked(lock_xadd, sizeof(lock_xadd)) && is_locked(gs_lock, sizeof(gs_lock)));
@@ -97,6 +121,8 @@ static void test_instructions(void)
 	CHECK(!is_locked(mov, sizeof(mov)) && !is_locked(prefixes, sizeof(prefixes)));
 	CHECK(is_wide_exchange(exchange16, sizeof(exchange16)));
 	CHECK(!is_wide_exchange(rdrand, sizeof(rdrand)) && !is_wide_exchange(mov, sizeof(mov)));
+	CHECK(is_call(call, sizeof(call)) && is_call(call_table, sizeof(call_table)));
+	CHECK(!is_call(mov, sizeof(mov)) && !is_call(jump, sizeof(jump)));
 	CHECK(is_pause(pause, sizeof(pause)) && !is_pause(halt, sizeof(halt)));
 	CHECK(is_halt(halt, sizeof(halt)) && !is_halt(pause, sizeof(pause)));
 }
@@ -118,6 +144,7 @@ int main(void)
 	test_readers_share_a_clean_line();
 	test_moves_of_a_line_wait_for_each_other();
 	test_what_is_written();
+	test_a_locked_move_has_its_caller();
 	test_instructions();
 	test_addresses();
 	return failed;

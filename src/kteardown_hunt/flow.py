@@ -11,7 +11,6 @@ measured with it.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import median
 
 from kteardown.kernels import build
@@ -22,7 +21,7 @@ from kteardown.run.places import HERE
 from kteardown.run.setting import Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.snapshot import load_plan
-from kteardown.vm.agent import build_hunt_agent
+from kteardown.vm.agent import build_agent
 from kteardown_hunt.catalogue import Cost, Kind, choose_kinds, load_kinds, possible
 from kteardown_hunt.finds import (
     MeasuredCase,
@@ -34,9 +33,10 @@ from kteardown_hunt.finds import (
     worth_confirming,
 )
 from kteardown_hunt.folder import HuntFolder, Request, requests_of
-from kteardown_hunt.functions import growing_functions, scalings
+from kteardown_hunt.functions import growing_functions
 from kteardown_hunt.hunt import ARCH, PERIOD_NS, PROFILED, Hunt
 from kteardown_hunt.locks import LOCK_COSTS, held_locks, request_of
+from kteardown_hunt.owner_flow import measure_owners
 from kteardown_hunt.plan import (
     CONFIRM_SEEDS,
     REPORTS,
@@ -45,16 +45,13 @@ from kteardown_hunt.plan import (
     can_confirm,
     cases_of,
     confirm_plan,
-    owners_plan,
     plan_of_sizes,
     screen_plan,
 )
 from kteardown_hunt.result import (
-    CaseResult,
     Find,
     FunctionResult,
     HuntResult,
-    OwnersResult,
     Rate,
 )
 from kteardown_hunt.stay_flow import measure_stays
@@ -128,7 +125,7 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     more = {
         "finds": tuple(finds),
         "rate": rate,
-        "owners": _owners(hunt, first, cases),
+        "owners": measure_owners(hunt, first, cases),
         "waits": measure_waits(hunt, first),
         "broadcasts": broadcasts,
         **measure_stays(hunt, first),
@@ -148,7 +145,9 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> Hunt:
     kernels = kernels_of(request, reporter)
     lab = Lab(
         machine=HERE.machine("", reporter, repeat=False),
-        agent=build_hunt_agent(ARCH, cache=cache_dir(), reporter=reporter, kinds=request.own_kinds),
+        agent=build_agent(
+            ARCH, cache=cache_dir(), reporter=reporter, own=request.own_kinds, also="hunt"
+        ),
         arch=ARCH,
         acceleration="icount",
         reports=REPORTS,
@@ -246,28 +245,6 @@ def _with_locks(
         find.model_copy(update={"locks": held.get((case, find.cost), ()) if find.cost else ()})
         for case, find in zip(cases, finds, strict=True)
     ]
-
-
-def _owners(
-    hunt: Hunt, screened: Mapping[Case, MeasuredCase], cases: Sequence[CaseResult]
-) -> tuple[OwnersResult, ...]:
-    """Release every case by several processes at once in real time, as far as that is asked for."""
-    owners = hunt.request.owners
-    largest = {
-        case: measured_case.sizes[-1]
-        for case, measured_case in screened.items()
-        if measured_case.sizes
-    }
-    if not owners or not largest:
-        return ()
-    lab = hunt.real_time(f"releasing by up to {max(owners)} processes at once")
-    plan = owners_plan(largest, hunt.request.source, owners, replace(hunt.options, budget_minstr=0))
-    alone = {
-        Case(case.kind, case.way, case.user): case.growth["sync"].verdict
-        for case in cases
-        if "sync" in case.growth
-    }
-    return scalings(hunt.stage("owners", plan, lab), alone)
 
 
 def _rate(

@@ -65,6 +65,8 @@ _SHARED = (
     "stay-profile-deferred",
     "stay-profile-make",
     "stay-kernels",
+    "owners-screen",
+    "owners",
 )
 """Stages in which kinds share boots. ``NAME-alone`` has those that are measured again, each
 alone."""
@@ -72,7 +74,6 @@ STAGES = (
     *(name + alone for name in _SHARED for alone in ("", "-alone")),
     "rate",
     "locks",
-    "owners",
 )
 """In the order in which they are measured."""
 

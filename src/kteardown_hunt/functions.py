@@ -1,26 +1,17 @@
-"""Which function of a release grows, and how several processes scale."""
+"""Which function of a release grows."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from statistics import median
-
-import numpy as np
 
 from kteardown.analysis.profile import FunctionCosts, growth
 from kteardown.analysis.stretches import Stretches, collect
-from kteardown.rundir.counting import BootRecords, trials
+from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.folder import case_of
-from kteardown_hunt.growth import (
-    STEEP,
-    half_width,
-)
 from kteardown_hunt.plan import (
     Case,
 )
 from kteardown_hunt.result import (
     FunctionResult,
-    OwnersResult,
 )
 
 _STEEP_FUNCTION = 1.5
@@ -42,8 +33,6 @@ _ON_BEHALF = re.compile(
 clear and free memory, in a time that does not depend on how much there is: the caller says what
 for. The allocator of per-CPU memory is not among them: it searches.
 """
-_CONFIDENCE = 0.975
-"""Of each one-sided bound of the times of several processes: the interval has 95%."""
 
 
 def _says_what(function: str) -> bool:
@@ -128,61 +117,3 @@ def paying_function(
         return None
     name = max(extras, key=lambda name: extras[name])
     return _result(last, name, extras[name] / paid, None)
-
-
-def scalings(boots: Sequence[BootRecords], alone: Mapping[Case, str]) -> tuple[OwnersResult, ...]:
-    """Return how each case scales to each number of owners, from the boots of one stage; the
-    slowest first.
-
-    ``alone``: by case, the verdict on the release by one process on the instruction clock. One CPU
-    has no contention: a release whose instructions are linear can still take a lock of the whole
-    machine. So the same boot measures on the wall clock the release by one process and by P
-    processes, each on a CPU of its own and with as many objects of its own. The ratio of the two
-    times is 1 if they do not hinder each other, and P if they release one after another. More than
-    P is a convoy: each object costs more than if the processes had taken turns.
-    """
-    times: dict[tuple[Case, int], dict[tuple[int, int], float]] = {}
-    for boot in boots:
-        for trial in trials(boot.records):
-            if trial.usable and trial.samples.get("elapsed_ns"):
-                key = case_of(trial.params), int(trial.params["owners"])
-                at = boot.boot, int(trial.params["objects"])
-                times.setdefault(key, {})[at] = median(trial.samples["elapsed_ns"])
-    results = [
-        result.model_copy(update={"alone": alone.get(case, "")})
-        for (case, owners), together in sorted(times.items())
-        if owners > 1 and (result := scaling(case, owners, times.get((case, 1), {}), together))
-    ]
-    return tuple(sorted(results, key=lambda result: result.ratio / result.owners, reverse=True))
-
-
-def scaling(
-    case: Case,
-    owners: int,
-    alone: Mapping[tuple[int, int], float],
-    together: Mapping[tuple[int, int], float],
-) -> OwnersResult | None:
-    """Return the scaling, from times by boot and number of objects; None with fewer than two boots.
-
-    The ratio is the geometric mean over boots, with its interval by Student's t of the logarithms.
-    Closer to one than to ``owners`` is parallel.
-    """
-    both = [at for at in together if alone.get(at, 0) > 0 and together[at] > 0]
-    if len(both) < 2:
-        return None
-    logs = np.log([together[at] / alone[at] for at in both])
-    middle = float(logs.mean())
-    width = float(half_width(logs, _CONFIDENCE))
-    low = math.exp(middle - width)
-    high = math.exp(middle + width)
-    between = (1 + owners) / 2
-    verdict = "parallel" if high < between else "serial" if low > between else "unknown"
-    return OwnersResult(
-        **vars(case),
-        owners=owners,
-        objects=max(at[1] for at in both),
-        boots=len(both),
-        ratio=math.exp(middle),
-        ci=(low, high),
-        verdict="convoy" if low > STEEP * owners else verdict,
-    )

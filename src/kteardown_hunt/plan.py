@@ -36,8 +36,13 @@ CONFIRM_SIZES = 6
 """Fewer, but never fewer than ``ENOUGH_SIZES``, where the screen measured less than 32 times five
 objects."""
 CONFIRM_SEEDS = 3
-OWNER_BOOTS = 5
-"""On the wall clock boots differ."""
+OWNERS_SEEDS = 3
+OWNERS_INSTRUCTIONS = 1_000_000
+"""What one process executes when several release at once: the contention clock is slow."""
+OWNERS_FEWEST = 8
+"""Objects of each process; with fewer, the time in which they release together is short."""
+_MOST_INSTRUCTIONS = 20_000_000
+"""Of one process; objects that cost more are not released by several."""
 LARGEST = 0
 """Means the largest number of objects that an earlier trial of the boot measured within the budget,
 and that the trial is for the bystanders.
@@ -160,16 +165,19 @@ def alone_plan(plan: Plan, parts: Iterable[tuple[int, str]]) -> Plan:
 def with_what_is_missing(planned: Plan, plan: Plan) -> Plan:
     """Return ``planned`` with more boots, for the kernels, seeds and ways that only ``plan``
     has."""
-    # A way that is planned for a kernel and a seed keeps its sizes.
+    # A way that is planned for a kernel, a seed and a machine keeps its sizes.
     planned_ways = {
-        (boot.kernel, boot.seed, _way(trial)) for boot in planned.boots for trial in boot.trials
+        (boot.kernel, boot.seed, tuple(boot.machine.items()), _way(trial))
+        for boot in planned.boots
+        for trial in boot.trials
     }
     boots = list(planned.boots)
     for boot in plan.boots:
         trials = [
             trial
             for trial in boot.trials
-            if (boot.kernel, boot.seed, _way(trial)) not in planned_ways
+            if (boot.kernel, boot.seed, tuple(boot.machine.items()), _way(trial))
+            not in planned_ways
         ]
         if trials:
             index = {"index": len(boots), "block": len(boots)}
@@ -217,17 +225,39 @@ def _doublings(largest: int) -> int:
     return min(CONFIRM_SIZES, (largest // 5).bit_length())
 
 
+def owners_sizes(largest: int, instructions: float, owners: int) -> tuple[int, int] | None:
+    """Return two numbers of objects of each process, the second twice the first; None if they are
+    too expensive.
+
+    ``instructions``: of the release of ``largest`` objects by one process, the most that fit into
+    memory.
+    """
+    each = max(1.0, instructions / largest)
+    most = min(max(OWNERS_FEWEST, int(OWNERS_INSTRUCTIONS / each)), largest // owners)
+    half = most // 2
+    return (half, 2 * half) if half and 2 * half * each <= _MOST_INSTRUCTIONS else None
+
+
 def owners_plan(
-    largest: Mapping[Case, int], kernel: str, owners: Sequence[int], options: Options
+    sizes: Mapping[Case, tuple[int, int]],
+    kernels: Sequence[str],
+    owners: Sequence[int],
+    seeds: Sequence[int],
+    transfer_ticks: Sequence[int],
+    options: Options,
 ) -> Plan:
-    """Return the plan of releases by one process and by each number of ``owners`` at once, in real
-    time."""
-    # Each process has the largest number of objects of the case divided by the most owners, so that
-    # all fit into memory.
-    most = max(owners)
-    several = replace(options, owners=(1, *owners), cpus=most)
-    sizes = {case: [max(1, size // most)] for case, size in largest.items()}
-    return plan_of_sizes(sizes, [kernel], range(OWNER_BOOTS), several)
+    """Return the plan of releases by one process and by each number of ``owners`` at once, on the
+    contention clock, with each of these costs of a moved line."""
+    several = replace(options, owners=(1, *owners), cpus=max(owners))
+    plan = plan_of_sizes(sizes, kernels, seeds, several, share=True)
+    boots = [
+        boot.model_copy(update={"machine": {"transfer_ticks": ticks}})
+        for ticks, boot in product(transfer_ticks, plan.boots)
+    ]
+    numbered = (
+        boot.model_copy(update={"index": index, "block": index}) for index, boot in enumerate(boots)
+    )
+    return plan.model_copy(update={"boots": tuple(numbered)})
 
 
 def plan_of_sizes(

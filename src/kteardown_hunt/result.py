@@ -168,8 +168,32 @@ class Rate(StrictModel):
     cases: int
 
 
+class ContendedData(StrictModel):
+    """Cache lines for which CPUs wait.
+
+    ``name`` is that of the symbols in the line; empty for memory that is allocated, which
+    ``movers`` describe: the functions that move it, or take the lock in it. ``share``: of all the
+    time for which CPUs wait for lines, or sleep.
+    """
+
+    name: str
+    movers: tuple[str, ...]
+    share: float
+
+
+class OwnersElsewhere(StrictModel):
+    """The same ratio on another kernel (``OwnersResult``)."""
+
+    ratio: float
+    ci: tuple[float, float]
+    verdict: str
+
+
 class OwnersResult(StrictModel):
-    """The time of several processes that released at once, relative to one (``hunt.flow``)."""
+    """The time of several processes that released at once, relative to one (``hunt.owners``).
+
+    Results of earlier versions are from the wall clock, and have no counts.
+    """
 
     kind: KindName
     way: Way
@@ -178,12 +202,22 @@ class OwnersResult(StrictModel):
     objects: int
     """Of each process."""
     boots: int
+    """One if only the screen measured it."""
     ratio: float
     ci: tuple[float, float]
     verdict: str
     """``parallel``, ``serial``, ``convoy`` or ``unknown``."""
     alone: str = ""
     """The verdict on the release by one process on the instruction clock."""
+    moves_each: float | None = None
+    """Cache lines moved for one object, and so are ``locked_each`` locked instructions."""
+    locked_each: float | None = None
+    data: tuple[ContendedData, ...] = ()
+    """For what the CPUs wait, the longest first."""
+    asleep_share: float = 0.0
+    """The share of the time for which the CPUs wait that they sleep."""
+    elsewhere: dict[str, OwnersElsewhere] = Field(default={})
+    """On other kernels, by source."""
 
     @property
     def waits(self) -> bool:

@@ -13,6 +13,7 @@ from kteardown.report.table import Block, Table, Text
 from kteardown_hunt.catalogue import Cost
 from kteardown_hunt.further_tables import COST_WORDS, further_tables
 from kteardown_hunt.limits import PREDICTED_AT_MOST, RAISED
+from kteardown_hunt.owner_tables import owners_table, what_is_waited_for
 from kteardown_hunt.result import (
     CaseResult,
     CostPrediction,
@@ -108,39 +109,6 @@ def _growth_cells(cost: Cost, growth: GrowthResult) -> tuple[str, ...]:
     """Return the cells of the columns from ``cost`` to ``at``."""
     figures = (growth.exponent, *per_object(growth))
     return (COST_WORDS[cost], *map(_number, figures), f"{growth.sizes[-1]:,}")
-
-
-def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
-    """Return the table of releases by several processes at once; without ``everything`` only if
-    they wait."""
-    if not result.owners:
-        return None
-    rows: list[tuple[Text, ...]] = [
-        (
-            f"{release.kind}, {release.way}",
-            f"{release.owners}",
-            f"{release.objects:,}",
-            f"{release.ratio:.2f} [{release.ci[0]:.2f}, {release.ci[1]:.2f}]",
-            (release.verdict, "worse" if release.is_find else None),
-            release.alone,
-        )
-        for release in result.owners
-        if everything or release.waits
-    ]
-    counts = Counter(release.verdict for release in result.owners)
-    columns = ("way", "processes", "objects each", "time", "verdict", "one process")
-    return Table(
-        "Several processes at once",
-        Block.of(columns, rows, ("way", "verdict", "one process")),
-        notes=(
-            "all: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common()),
-            "time: that of all, relative to one process alone with as many objects, on the wall "
-            "clock",
-            "serial: as if they took turns; convoy: longer; parallel: they hinder each other "
-            "little",
-            "one process: how the cost of its release grows, on the instruction clock",
-        ),
-    )
 
 
 def failures_table(result: HuntResult) -> Table | None:
@@ -307,6 +275,7 @@ def report_text(of: Find | OwnersResult, result: HuntResult) -> str:
     return words.get_template("report.txt.j2").render(
         find=of,
         owners=isinstance(of, OwnersResult),
+        waits_for=what_is_waited_for(of) if isinstance(of, OwnersResult) else "",
         result=result,
         case=case,
         points=[(n, c) for n, c in zip(growth.sizes, growth.costs, strict=True) if c is not None]

@@ -1,6 +1,5 @@
 """``kteardown hunt``: find kernel objects whose making or release costs more than in proportion."""
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from kteardown.cli import complete, options
 from kteardown.cli.rows import Fields, pick
 from kteardown.door import LARGE
 from kteardown.errors import InputError, damaged, failing
+from kteardown.inputs.contention import MOST_CPUS
 from kteardown.inputs.fragments import located
 from kteardown.progress import Reporter
 from kteardown.report.formats import text
@@ -212,15 +212,11 @@ def _stay(texts: Sequence[str]) -> tuple[str, ...]:
 def _owners(text: str) -> tuple[int, ...]:
     """Return the numbers of processes. Raises InputError."""
     words = [word.strip() for word in text.split(",") if word.strip()]
-    cpus = os.cpu_count() or 1
-    wrong = [word for word in words if not (word.isdecimal() and 2 <= int(word) <= cpus)]
+    wrong = [word for word in words if not (word.isdecimal() and 2 <= int(word) <= MOST_CPUS)]
     if wrong:
         raise InputError(
-            f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {cpus}",
-            hint=(
-                "each process needs a CPU of this host for itself, so that it only waits for the "
-                "other processes."
-            ),
+            f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {MOST_CPUS}",
+            hint="each process has a CPU of the guest for itself, and no more are counted.",
         )
     return tuple(sorted({int(word) for word in words}))
 

@@ -38,6 +38,7 @@ class _Sum:
             of_data = self.data[data.name, data.movers if not data.name else ()]
             of_data["moves"] += data.moves
             of_data["lines"] += data.lines
+            of_data["spins"] += data.spins
 
 
 def sharing_profiles(
@@ -90,7 +91,7 @@ def _rows(
                 for kernel, of_kernel in by_kernel.items()
                 if (name, movers) in of_kernel
             }
-            for count in ("moves", "shared_reads", "locked", "lines")
+            for count in ("moves", "shared_reads", "locked", "lines", "spins")
         }
         line = next((text for of in sums.values() if (text := of.source_lines.get(name, ""))), "")
         rows.append(SharingRow(name=name, movers=movers, line=line, **counts))

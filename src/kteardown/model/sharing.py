@@ -27,7 +27,8 @@ class SharedData(FiniteModel):
 
     ``name`` is that of the symbols in the line; of memory that is allocated, empty. ``lines`` is
     how many there are, ``cpus`` how many CPUs wrote each, at most. ``movers`` are the functions
-    with most of the moves.
+    with most of the moves: of a lock, those that take it. ``spins``: rounds of waiting for a lock
+    in these lines; ``waited_ticks``: how long CPUs waited for the lines, all together.
     """
 
     name: str
@@ -35,6 +36,8 @@ class SharedData(FiniteModel):
     cpus: int
     moves: float
     movers: tuple[str, ...]
+    spins: float = 0
+    waited_ticks: float = 0
 
 
 class Sharing(RecordFields):
@@ -46,6 +49,10 @@ class Sharing(RecordFields):
     type: Literal["sharing"] = "sharing"
     trial: Count
     repetition: Count
+    elapsed_ticks: float = 0
+    """How long the repetition took by the clocks of the CPUs, and how long they were busy, all
+    together."""
+    busy_ticks: float = 0
     functions: tuple[SharingFunction, ...]
     data: tuple[SharedData, ...]
 
@@ -66,6 +73,8 @@ class SharingRow(FiniteModel):
     locked: dict[str, float] = Field(default={})
     lines: dict[str, float] = Field(default={})
     """Different cache lines of the data."""
+    spins: dict[str, float] = Field(default={})
+    """Rounds of waiting for a lock in them."""
 
 
 class SharingProfile(FiniteModel):

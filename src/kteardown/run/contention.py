@@ -5,18 +5,16 @@ What the agent measures itself is not used: the guest's clock is the sum over it
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, itemgetter
 
-from kteardown.inputs.contention import objects_of
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.kernels.symbol_map import SymbolMap
 from kteardown.model.plan import PlannedBoot, PlannedTrial
 from kteardown.model.record import Buckets, Record, Sample, TrialEnd
 from kteardown.model.sharing import SharedData, Sharing, SharingFunction
-from kteardown.model.workload import Workload
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.setting import Bootable, GuestSetup
@@ -24,6 +22,7 @@ from kteardown.vm.contention import (
     LINE_BYTES,
     CountedStretch,
     MovedLine,
+    Mover,
     Moves,
     StretchReader,
     contention_arguments,
@@ -67,11 +66,14 @@ def counting(
             boot.machine["transfer_ticks"],
             cache=cache_dir(),
             reporter=SilentReporter(),
-            own=lab.sources,
+            own=lab.contention.sources,
+            also=lab.contention.also,
         )
         folder = kernel.lines or kernel.image.parent
         names = Names(SymbolMap(folder, kernel.image), SourceLines(folder, lab.arch))
-        yield BootCounts(boot.trials, lab.contention, names, arguments, StretchReader(stream))
+        yield BootCounts(
+            boot.trials, lab.contention.objects_of, names, arguments, StretchReader(stream)
+        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,8 @@ class BootCounts:
 
     trials: Sequence[PlannedTrial]
     """Those that the guest runs, in their order."""
-    workloads: Mapping[str, Workload]
+    objects_of: Callable[[PlannedTrial], int]
+    """How many objects a repetition has."""
     names: Names
     arguments: tuple[str, ...]
     reader: StretchReader
@@ -126,13 +129,15 @@ class BootCounts:
     def _records(
         self, trial: PlannedTrial, repetition: int, stretches: Sequence[CountedStretch]
     ) -> Iterator[Record]:
-        objects = objects_of(self.workloads[trial.workload], trial.params)
+        objects = self.objects_of(trial)
         for metric, count in _figures(stretches).items():
             value = count / objects
             yield Sample(trial=trial.index, repetition=repetition, metric=metric, value=value)
         yield Sharing(
             trial=trial.index,
             repetition=repetition,
+            elapsed_ticks=sum(stretch.elapsed_ticks for stretch in stretches),
+            busy_ticks=sum(stretch.busy_ticks for stretch in stretches),
             functions=_functions(stretches, self.names),
             data=_data(stretches, self.names.symbols),
         )
@@ -197,12 +202,15 @@ def _data(stretches: Sequence[CountedStretch], symbols: SymbolMap) -> tuple[Shar
             lines=len({line.address for line in lines}),
             cpus=max(line.cpus for line in lines),
             moves=sum(line.moves for line in lines),
+            spins=sum(line.spins for line in lines),
+            waited_ticks=sum(line.waited_ticks for line in lines),
             movers=movers or _movers(lines, symbols),
         )
         for (name, movers), lines in groups.items()
     ]
-    data.sort(key=lambda entry: (-entry.moves, entry.name, entry.movers))
-    return tuple(data[:_MOST_DATA])
+    by_moves = sorted(data, key=lambda entry: (-entry.moves, entry.name, entry.movers))
+    by_waits = sorted(data, key=lambda entry: (-entry.waited_ticks, entry.name, entry.movers))
+    return tuple(dict.fromkeys((*by_moves[:_MOST_DATA], *by_waits[:_MOST_DATA])))
 
 
 def _movers(lines: Sequence[MovedLine], symbols: SymbolMap) -> tuple[str, ...]:
@@ -212,7 +220,15 @@ def _movers(lines: Sequence[MovedLine], symbols: SymbolMap) -> tuple[str, ...]:
     """
     counts: dict[str, int] = defaultdict(int)
     for line in lines:
-        for address, moves in line.movers:
-            counts[symbols.function(address) or "programs"] += moves
+        for mover in line.movers:
+            counts[_mover_name(mover, symbols)] += mover.moves
     order = sorted(counts, key=lambda name: (name.startswith(_LOCKS), -counts[name], name))
     return tuple(sorted(order[:_MOVERS]))
+
+
+def _mover_name(mover: Mover, symbols: SymbolMap) -> str:
+    """Return the function that moved a line: the caller of one that only locks, if it is known."""
+    name = symbols.function(mover.address) or "programs"
+    if name.startswith(_LOCKS) and mover.caller:
+        return symbols.function(mover.caller) or name
+    return name

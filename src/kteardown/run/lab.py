@@ -6,6 +6,7 @@ import platform
 from collections.abc import Mapping
 from pathlib import Path
 
+from kteardown.inputs.contention import objects_of
 from kteardown.inputs.counts import uncounted
 from kteardown.inputs.load import own_sources, runs_own_programs
 from kteardown.inputs.load import programs as programs_of
@@ -19,7 +20,7 @@ from kteardown.progress import Reporter
 from kteardown.run.forecast import jobs_of
 from kteardown.run.guest_records import reports_of
 from kteardown.run.places import Where
-from kteardown.run.setting import Lab
+from kteardown.run.setting import Contention, Lab
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.vm.agent import Also, build_agent
@@ -58,8 +59,7 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         arch=spec.arch,
         acceleration=best,
         reports=reports_of(snapshot.workloads),
-        contention=snapshot.workloads if experiment.design.clock == "contention" else {},
-        sources=tuple(own_sources(snapshot.workloads, experiment.folder)),
+        contention=_contention(snapshot),
         streams=place.streams,
         is_watched=place.is_watched,
         lost_limit=lost_limit(experiment, best, snapshot.plan.cpus, is_here=place.is_here),
@@ -73,6 +73,17 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
         has_own_programs=runs_own_programs(snapshot.workloads),
         first=place.first(spec.arch, reporter),
         executor=executor,
+    )
+
+
+def _contention(snapshot: Snapshot) -> Contention | None:
+    experiment = snapshot.experiment
+    if experiment.design.clock != "contention":
+        return None
+    workloads = snapshot.workloads
+    return Contention(
+        lambda trial: objects_of(workloads[trial.workload], trial.params),
+        tuple(own_sources(workloads, experiment.folder)),
     )
 
 

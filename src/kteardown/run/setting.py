@@ -10,10 +10,10 @@ from kteardown.kernels.request import KernelImage
 from kteardown.model.arch import Arch
 from kteardown.model.plan import Plan, PlannedBoot, PlannedTrial
 from kteardown.model.record import Outcome
-from kteardown.model.workload import Workload
 from kteardown.progress import Reporter
 from kteardown.run.guest_records import Reports
 from kteardown.rundir.writer import RecordWriter
+from kteardown.vm.agent import Also
 from kteardown.vm.job import Acceleration
 from kteardown.vm.machine import Machine
 
@@ -47,6 +47,19 @@ class Bootable:
 
 
 @dataclass(frozen=True)
+class Contention:
+    """What the contention clock has to know about the guests.
+
+    ``sources`` and ``also`` as for the agent, which marks what is counted.
+    """
+
+    objects_of: Callable[[PlannedTrial], int]
+    """How many objects a repetition of a trial has."""
+    sources: tuple[Path, ...] = ()
+    also: Also = ""
+
+
+@dataclass(frozen=True)
 class GuestSetup:
     """What every guest of a run is given."""
 
@@ -68,10 +81,8 @@ class GuestSetup:
     """Whether records come while the guest runs, and not only at its end."""
     is_watched: bool = True
     """Whether the host of a guest sees what its other work takes from the guest."""
-    contention: Mapping[str, Workload] = field(default_factory=dict)
-    """On the contention clock, the workloads by name; empty on others."""
-    sources: tuple[Path, ...] = ()
-    """The sources of the agent besides those that every agent has."""
+    contention: Contention | None = None
+    """None on other clocks."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no
     limit."""

@@ -20,7 +20,7 @@ from kteardown.paths import data_dir, key_of
 from kteardown.progress import Reporter
 from kteardown.vm import seal
 
-Also = Literal["", "counts", "later"]
+Also = Literal["", "counts", "later", "hunt"]
 _GLOBAL_FUNCTION = re.compile(r"^([0-9a-f]+) T (\w+)$", re.MULTILINE)
 _SOURCES = (
     "Makefile",
@@ -42,7 +42,8 @@ def build_agent(
 
     ``own``: workloads that are not in every agent (``inputs.load.own_sources``); each is a C file
     or a folder of C files. ``also``: what it does besides, a folder of ``agent/``: ``counts``
-    events of the processor, or waits for the work that the kernel does ``later``.
+    events of the processor, waits for the work that the kernel does ``later``, or has the workload
+    ``hunt``, of which ``own`` are further kinds.
 
     The name of the file contains a hash of everything that it is built from (sources, flags,
     compiler). The file is created atomically, so that several processes may build at the same time.
@@ -51,14 +52,6 @@ def build_agent(
     compile.
     """
     return _built(arch, cache, reporter, *_program(own, also))
-
-
-def build_hunt_agent(
-    arch: Arch, *, cache: Path, reporter: Reporter, kinds: Sequence[Path] = ()
-) -> Path:
-    """Return the agent with the workload ``hunt`` and further ``kinds``. Raises as ``build_agent``
-    does."""
-    return _built(arch, cache, reporter, _hunt_sources(kinds), "kteardown-hunt-agent")
 
 
 def build_machine_init(arch: Arch, *, cache: Path, reporter: Reporter) -> Path:
@@ -213,6 +206,8 @@ def _read(file: Path) -> bytes:
 def _program(user_sources: Sequence[Path], also: Also) -> tuple[dict[Path, Path], str]:
     """Return the files of an agent and its name."""
     name = f"kteardown-{also}-agent" if also else "kteardown-agent"
+    if also == "hunt":
+        return _hunt_sources(user_sources), name
     return _sources(user_sources, (*_SOURCES, f"{also}/*.[ch]") if also else _SOURCES), name
 
 

@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from kteardown.model.arch import Arch
 from kteardown.progress import Reporter
+from kteardown.vm.agent import Also
 from kteardown.vm.qemu_library import agent_marks, build_counter
 
 LINE_BYTES = 64
@@ -41,6 +42,15 @@ class Moves:
         )
 
 
+class Mover(NamedTuple):
+    """An instruction that moved a line so many times."""
+
+    address: int
+    caller: int
+    """The address of the call that the CPU executed last before a locked instruction, else 0."""
+    moves: int
+
+
 @dataclass(frozen=True)
 class MovedLine:
     """A cache line that moved: its address, and the instructions that caused most of it."""
@@ -50,8 +60,11 @@ class MovedLine:
     moves: int
     cpus: int
     """How many CPUs wrote it."""
-    movers: tuple[tuple[int, int], ...]
-    """Addresses of instructions, each with its share of the moves as a number."""
+    spins: int
+    """Rounds of waiting after a locked instruction on this line."""
+    waited_ticks: int
+    """How long CPUs waited for it, all together."""
+    movers: tuple[Mover, ...]
 
 
 @dataclass
@@ -62,6 +75,10 @@ class CountedStretch:
     """The index among the trials that the guest has begun, from 0."""
     instructions: int = 0
     """Of all CPUs, those of programs included."""
+    elapsed_ticks: int = 0
+    """By the clock of the CPU that is farthest."""
+    busy_ticks: int = 0
+    """Of all CPUs together, without those that they slept."""
     kernel: Moves = Moves()
     programs: Moves = Moves()
     sites: dict[int, Moves] = field(default_factory=dict)
@@ -87,13 +104,14 @@ def contention_arguments(
     cache: Path,
     reporter: Reporter,
     own: Sequence[Path] = (),
+    also: Also = "",
 ) -> tuple[str, ...]:
     """Return the plugin and its arguments for a boot whose counts go to ``out``.
 
-    ``own``: the agent's further sources. Raises LabError, BuildError.
+    ``own`` and ``also`` as for the agent. Raises LabError, BuildError.
     """
     plugin = build_counter("contention", arch, cache=cache, reporter=reporter)
-    marks = agent_marks(arch, cache=cache, reporter=reporter, own=own)
+    marks = agent_marks(arch, cache=cache, reporter=reporter, own=own, also=also)
     return (f"file={plugin}", f"out={out}", *marks, f"transfer={transfer_ticks}")
 
 
@@ -131,7 +149,10 @@ def _stretch(text: bytes) -> CountedStretch:
 
 def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:
     if kind == "cpu":
+        now, slept_ticks = int(words[1]), int(words[4])
         stretch.instructions += int(words[2])
+        stretch.elapsed_ticks = max(stretch.elapsed_ticks, now)
+        stretch.busy_ticks += now - slept_ticks
     elif kind == "count":
         counted = Moves(*map(int, words[1:]))
         if words[0] == "kernel":
@@ -143,12 +164,16 @@ def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:
         seen = stretch.sites.get(address, Moves())
         stretch.sites[address] = seen + Moves(*map(int, words[1:]))
     elif kind == "line":
-        movers = (word.split(":") for word in words[4:])
+        movers = (word.split(":") for word in words[6:])
         stretch.lines.append(
             MovedLine(
                 address=int(words[0], 16),
                 moves=int(words[1]),
                 cpus=int(words[3]),
-                movers=tuple((int(at, 16), int(moves)) for at, moves in movers),
+                spins=int(words[4]),
+                waited_ticks=int(words[5]),
+                movers=tuple(
+                    Mover(int(at, 16), int(caller, 16), int(moves)) for at, caller, moves in movers
+                ),
             )
         )

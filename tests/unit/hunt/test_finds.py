@@ -10,11 +10,11 @@ from kteardown.model.record_fields import ParamValue
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt import finds as finds_module
 from kteardown_hunt.finds import MeasuredCase, measured
+from kteardown_hunt.owner_tables import owners_table
 from kteardown_hunt.result import FailureResult, Find, OwnersResult, Rate, rough_time
 from kteardown_hunt.tables import (
     failures_table,
     finds_table,
-    owners_table,
     predicted,
     report_text,
     summary,
@@ -170,7 +170,7 @@ def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
     )
     table = owners_table(result, everything=False)
     assert table
-    assert [(row[4].text, row[4].tone, row[5].text) for row in table.keys.rows] == [
+    assert [(row[4].text, row[4].tone, row[8].text) for row in table.keys.rows] == [
         ("serial", "worse", "linear"),
         ("serial", None, "superlinear"),
     ]

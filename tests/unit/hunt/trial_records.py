@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.script_records import Wait, WaitedStretch
+from kteardown.model.sharing import SharedData, Sharing
 from kteardown.rundir.counting import BootRecords
 
 
@@ -21,6 +22,10 @@ class ReportedTrial:
     waits: dict[str, int] = field(default_factory=dict)
     """By stack, how many waits of 1 ns."""
     detail: str = ""
+    params: dict[str, ParamValue] = field(default_factory=dict)
+    """Further ones."""
+    elapsed_ticks: float = 0.0
+    """On the contention clock; 0 on others."""
 
 
 def reported(trials: Sequence[ReportedTrial], kernel: str = "k", seed: int = 1) -> BootRecords:
@@ -32,12 +37,15 @@ def reported(trials: Sequence[ReportedTrial], kernel: str = "k", seed: int = 1) 
             "user": "root",
             "objects": trial.objects,
             "stay": trial.stay,
+            **trial.params,
         }
         records.append(TrialStart(trial=index, workload="hunt", params=params))
         records += [
             Sample(trial=index, repetition=0, metric=metric, value=value, warmup=False)
             for metric, value in trial.samples.items()
         ]
+        if trial.elapsed_ticks:
+            records.append(_sharing(index, trial.elapsed_ticks))
         if trial.waits:
             count = sum(trial.waits.values())
             stretch = WaitedStretch(
@@ -64,3 +72,18 @@ def reported(trials: Sequence[ReportedTrial], kernel: str = "k", seed: int = 1) 
         outcome="ok", detail="", duration_s=1, first_record_s=0.5, command=[], host_load=0
     )
     return BootRecords(0, 0, start, end, tuple(records))
+
+
+def _sharing(index: int, ticks: float) -> Sharing:
+    """Return what two CPUs counted that were busy all the time, half of it with one lock."""
+    lock = SharedData(
+        name="lock", lines=1, cpus=2, moves=ticks / 200, movers=(), waited_ticks=ticks / 2
+    )
+    return Sharing(
+        trial=index,
+        repetition=0,
+        elapsed_ticks=ticks,
+        busy_ticks=2 * ticks,
+        functions=(),
+        data=(lock,),
+    )

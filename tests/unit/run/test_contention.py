@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from kteardown.inputs.contention import METRICS
-from kteardown.inputs.load import load_workload
 from kteardown.kernels.source_lines import SourceLines
 from kteardown.kernels.symbol_map import SymbolMap
 from kteardown.model.plan import PlannedTrial
@@ -25,16 +24,16 @@ ffffffff82000000 D tasklist_lock
 """
 STRETCH = """\
 stretch {trial} {number}
-cpu 0 100 60 3
+cpu 0 100 60 3 10
 count kernel 12 2 8 3 0
 count programs 4 0 0 1 0
 site ffffffff81000010 7 0 2
 site ffffffff81000110 1 2 0
 site ffffffff81000210 4 0 6
-line ffffffff82000000 6 0 2 ffffffff81000210:4 ffffffff81000010:2
-line 1000 4 0 2 ffffffff81000010:3 ffffffff81000210:1
-line 2000 2 0 2 ffffffff81000010:2
-line 3000 4 0 2 401000:4
+line ffffffff82000000 6 0 2 5 800 ffffffff81000210:0:4 ffffffff81000010:0:2
+line 1000 4 0 2 0 400 ffffffff81000010:0:3 ffffffff81000210:ffffffff81000110:1
+line 2000 2 0 2 0 200 ffffffff81000010:0:2
+line 3000 4 0 2 0 400 401000:0:4
 end
 """
 
@@ -52,8 +51,7 @@ def trial(index: int, *, warmup: int = 0, repetitions: int = 1) -> PlannedTrial:
 def counts(folder: Path, text: str, *trials: PlannedTrial) -> BootCounts:
     (folder / "System.map").write_text(MAP)
     names = Names(SymbolMap(folder, folder / "bzImage"), SourceLines(folder, "x86_64"))
-    workloads = {"pipechain": load_workload("pipechain")}
-    return BootCounts(trials, workloads, names, (), StretchReader(io.BytesIO(text.encode())))
+    return BootCounts(trials, lambda trial: 4, names, (), StretchReader(io.BytesIO(text.encode())))
 
 
 def ended(index: int, status: str = "ok") -> TrialEnd:
@@ -71,6 +69,8 @@ def test_the_samples_of_a_trial_are_for_one_object(tmp_path: Path) -> None:
     assert (values["line_moves_count"], values["locked_count"]) == (3.0, 2.0)
     assert (values["shared_lines_count"], values["program_line_moves_count"]) == (0.75, 1.0)
     assert isinstance(sharing, Sharing)
+    assert (sharing.elapsed_ticks, sharing.busy_ticks) == (100, 90)
+    assert (sharing.data[0].spins, sharing.data[0].waited_ticks) == (5, 800)
     assert end == ended(0)
 
 
@@ -88,7 +88,8 @@ def test_functions_and_data_have_names(tmp_path: Path) -> None:
     by_name = {(data.name, data.movers): (data.moves, data.lines) for data in sharing.data}
     assert by_name == {
         ("tasklist_lock", ("_raw_spin_lock", "do_exit")): (6, 1),
-        ("", ("_raw_spin_lock", "do_exit")): (4, 1),
+        # The function that took the lock, and not the one that locks.
+        ("", ("do_exit", "release_task")): (4, 1),
         ("", ("programs",)): (4, 1),
         ("", ("do_exit",)): (2, 1),
     }

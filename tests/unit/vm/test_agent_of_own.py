@@ -14,7 +14,7 @@ from kteardown import sandbox
 from kteardown.errors import BuildError, InputError, LabError
 from kteardown.paths import cache_dir, data_dir
 from kteardown.progress import SilentReporter
-from kteardown.vm.agent import build_agent, build_hunt_agent, build_kinds_program
+from kteardown.vm.agent import build_agent, build_kinds_program
 from kteardown_hunt.catalogue import load_kinds, own_kinds
 from unit.vm.few_workloads import copy_agent
 
@@ -129,7 +129,9 @@ def test_what_is_no_file_of_the_folder_is_not_read(tmp_path: Path, mine: Path) -
     secret.write_text(f"{SECRET}\n")
     file.symlink_to(secret)
     with pytest.raises(InputError, match="it is a link to"):
-        build_hunt_agent("x86_64", cache=tmp_path, reporter=SilentReporter(), kinds=own_kinds(mine))
+        build_agent(
+            "x86_64", cache=tmp_path, reporter=SilentReporter(), own=own_kinds(mine), also="hunt"
+        )
     file.unlink()
     os.mkfifo(file)
     with pytest.raises(InputError, match="it is not a file"):
