@@ -35,7 +35,10 @@ _MOST_DATA = 40
 """Of each, those with most moves are kept of a repetition."""
 _MOVERS = 2
 """Allocated lines that the same functions move have one name."""
-_LOCKS = ("_raw_", "queued_", "native_queued_", "mutex_", "__mutex_", "down_", "up_", "rwsem_")
+_LOCKS = (
+    *("_raw_", "queued_", "native_queued_", "__pv_queued_", "lockref_"),
+    *("mutex_", "__mutex_", "osq_", "down_", "up_", "rwsem_"),
+)
 """Functions that move a line for their caller: another one says more about what the line is."""
 
 
@@ -222,7 +225,8 @@ def _movers(lines: Sequence[MovedLine], symbols: SymbolMap) -> tuple[str, ...]:
     for line in lines:
         for mover in line.movers:
             counts[_mover_name(mover, symbols)] += mover.moves
-    order = sorted(counts, key=lambda name: (name.startswith(_LOCKS), -counts[name], name))
+    others = [name for name in counts if not name.startswith(_LOCKS)]
+    order = sorted(others or counts, key=lambda name: (-counts[name], name))
     return tuple(sorted(order[:_MOVERS]))
 
 

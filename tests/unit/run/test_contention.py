@@ -87,7 +87,7 @@ def test_functions_and_data_have_names(tmp_path: Path) -> None:
     ]
     by_name = {(data.name, data.movers): (data.moves, data.lines) for data in sharing.data}
     assert by_name == {
-        ("tasklist_lock", ("_raw_spin_lock", "do_exit")): (6, 1),
+        ("tasklist_lock", ("do_exit",)): (6, 1),
         # The function that took the lock, and not the one that locks.
         ("", ("do_exit", "release_task")): (4, 1),
         ("", ("programs",)): (4, 1),
