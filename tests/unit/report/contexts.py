@@ -3,15 +3,21 @@ profile."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from kteardown.analysis.conclude import analyse
 from kteardown.analysis.evidence import gather
+from kteardown.inputs.contention import designed, with_contention
+from kteardown.inputs.load import load_workload
 from kteardown.inputs.published import load_posting
 from kteardown.model.clock import BOTH
-from kteardown.model.experiment import Experiment
+from kteardown.model.experiment import Design, Experiment, Sweep
+from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.laws import Distribution
 from kteardown.model.point import points_of
+from kteardown.model.record_fields import ParamValue
 from kteardown.model.result import Ablation, Part, PatchParts
 from kteardown.model.samples import Evidence, Stacks
 from kteardown.report.material import Material
@@ -46,6 +52,49 @@ def rich() -> Material:
     )
     evidence = Evidence(plain.evidence.samples, stacks())
     return Material(plain.name, result, plain.workloads, plain.reference, evidence)
+
+
+@cache
+def contention() -> Material:
+    """Swap that is freed on 1 to 8 CPUs by as many processes, on the contention clock.
+
+    The first variant moves more lines, the second one fewer, and neither does so on one CPU.
+    """
+    used = {"swapfree": with_contention(load_workload("swapfree"))}
+    variants = ("zsmalloc-lockless-free", "other")
+    plain = Experiment(
+        name="swapfree",
+        question="Do processes that free swap wait for each other?",
+        source="debian:6.12",
+        variants=variants,
+        workloads=(Sweep(workload="swapfree", params={"mb": (4, 16), "processes": ("cpus",)}),),
+        design=Design(clock="contention", seeds=4, repetitions=1, warmup=0),
+    )
+    machine = plain.machine.model_copy(update={"cpus": (1, 2, 4, 8)})
+    experiment = designed(plain.model_copy(update={"machine": machine}))
+    boots = simulate(experiment, shared_swap, Noise(boot=0.05), workloads=used)
+    points = points_of(experiment, used)
+    evidence = gather(experiment, used, points, boots, (), variants)
+    facts = KernelFacts(
+        release="6.12.117",
+        source="simulated",
+        arch="x86_64",
+        compiler="simulated",
+        config_hash="",
+        image_hash="",
+    )
+    kernels = dict.fromkeys(("base", *variants), facts)
+    command = "kteardown run swapfree --clock contention"
+    result = analyse(experiment, used, boots, kernels, {}, command, points=points)
+    return Material("20260301-123059-swapfree", result, used, None, evidence)
+
+
+def shared_swap(kernel: str, metric: str, params: Mapping[str, ParamValue]) -> float:
+    """Return the counts for one page on a number of CPUs: one CPU moves no line."""
+    others = int(params["cpus"]) - 1
+    by_metric = {"line_moves_count": 1000.0 * others, "spins_count": 200.0 * others**2}
+    factor = {"zsmalloc-lockless-free": 1.2, "other": 0.7}.get(kernel, 1.0)
+    return factor * by_metric.get(metric, 14_000.0)
 
 
 def distributions() -> tuple[Distribution, ...]:

@@ -26,6 +26,7 @@ from kteardown.report.publication import Publication
 from kteardown.report.result_file import metrics_in_words
 from kteardown.report.sections.ablation import waterfalls
 from kteardown.report.sections.both_clocks_table import clock_faults, clock_notes, clock_tables
+from kteardown.report.sections.by_cpus import galleries_by_cpus
 from kteardown.report.sections.cards import cards
 from kteardown.report.sections.changes import comparison_table
 from kteardown.report.sections.fault_lines import (
@@ -239,6 +240,7 @@ def _sections(material: Material) -> Iterator[Section]:
         "patches": {
             "galleries": [_single_chart(chart, of.metric) for of, chart in waterfalls(material)]
         },
+        "sharing": {"galleries": galleries_by_cpus(material)},
         "profile": {"galleries": _if_any(flame_gallery(material))},
     }
     for anchor, words in WORDS["sections"].items():
