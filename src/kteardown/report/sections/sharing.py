@@ -29,8 +29,7 @@ class _Kind(NamedTuple):
     title: str
     column: str
     rows_of: Callable[[SharingProfile], Sequence[SharingRow]]
-    other: str
-    other_of: _CountsOf
+    others: Sequence[tuple[str, _CountsOf]]
     left_out: str
     """What a table has at the most CPUs alone."""
 
@@ -40,17 +39,15 @@ _KINDS = (
         "functions that move cache lines",
         "function",
         lambda profile: profile.functions,
-        "locked",
-        lambda row: row.locked,
+        (("locked", lambda row: row.locked),),
         "locked instructions",
     ),
     _Kind(
         "cache lines that move",
         "symbol, or who moves it",
         lambda profile: profile.data,
-        "lines",
-        lambda row: row.lines,
-        "numbers of lines",
+        (("rounds", lambda row: row.spins), ("lines", lambda row: row.lines)),
+        "rounds of waiting and numbers of lines",
     ),
 )
 
@@ -111,7 +108,7 @@ def _table(
     moving = [cpus for cpus in by_cpus if any(row.moves(cpus) for row in shown)]
     most = max(by_cpus)
     blocks = [_block("moves", cpus, shown, _moves) for cpus in moving]
-    blocks.append(_block(kind.other, most, shown, kind.other_of))
+    blocks += [_block(name, most, shown, counts_of) for name, counts_of in kind.others]
     if any(row.line for row in shown):
         blocks.append(Block.of(("line",), [(row.line,) for row in shown], left=("line",)))
 

@@ -25,6 +25,7 @@ def row(
         moves={"base": moves, CHANGED: moves / 2},
         locked={"base": locked},
         lines={"base": 1.0, CHANGED: 1.0},
+        spins={"base": 40.0, CHANGED: 0.0},
     )
 
 
@@ -69,7 +70,8 @@ def test_the_kernels_are_in_one_cell(freezer_result: Result) -> None:
         "tasklist_lock",
         "__refrigerator(), fork()",
     ]
-    assert texts(lines)[0][-1] == "lines, 2 CPUs"
+    assert texts(lines)[0][-2:] == ["rounds, 2 CPUs", "lines, 2 CPUs"]
+    assert texts(lines)[1][-2:] == ["40.00 / 0", "1.00 / 1.00"]
 
 
 def test_the_numbers_of_cpus_are_columns(freezer_result: Result) -> None:
