@@ -215,7 +215,9 @@ def facts(result: Result, *, alone: bool = True) -> list[tuple[str, str]]:
     """
     boots = ", ".join(f"{count} {outcome}" for outcome, count in result.boots.items() if count)
     lines = [("clock", f"{result.clock}: {WORDS['clocks'][result.clock]}")]
-    lines += [("time", text) for text in timing_lines(result.timing)]
+    # It counts, and the guest's clock is the sum over its CPUs.
+    if result.clock != "contention":
+        lines += [("time", text) for text in timing_lines(result.timing)]
     if alone:
         lines.append(("other clock", WORDS["other_clock"][result.clock]))
     if result.clock == "wall" and result.comparisons:

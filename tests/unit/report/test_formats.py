@@ -13,12 +13,12 @@ from kteardown.model.clock import Clock
 from kteardown.model.faults import Fault
 from kteardown.model.result import Uncompared
 from kteardown.model.workload import Metric
-from kteardown.report.contents import limits
+from kteardown.report.contents import facts, limits
 from kteardown.report.formats import comment, cover
 from kteardown.report.formatting import scale
 from kteardown.report.material import Material
 from outputs import result_in
-from unit.report.contexts import instructions, rich, wall
+from unit.report.contexts import contention, instructions, rich, wall
 from unit.report.rendered import TEXTS, written
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -86,6 +86,14 @@ def test_limits_name_the_clock_the_boots_and_the_failures() -> None:
     timed = " ".join(limits(wall().result.model_copy(update={"boots": {"ok": 9, "panic": 2}})))
     assert "10 boots of each kernel in randomized blocks" in timed
     assert "2 panic" in timed
+
+
+def test_counts_of_contention_are_of_no_time() -> None:
+    result = contention().result
+    shared = " ".join(limits(result))
+    assert "at two costs of a moved line" in shared
+    assert "wall clock of a guest" not in shared
+    assert "time" not in dict(facts(result))
 
 
 def test_the_json_has_the_result() -> None:

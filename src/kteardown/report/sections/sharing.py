@@ -15,7 +15,7 @@ from kteardown.report.table import Block, Table
 
 _ROWS = 12
 _LEAST = 0.005
-"""Fewer moves for one object are not shown, and fewer of anything are 0."""
+"""Fewer moves for one object are not shown: they would be rounded to 0.00."""
 _LARGE = 100
 """Smaller counts have two decimals."""
 _UNKNOWN = 0
@@ -164,7 +164,7 @@ def _digits(value: float | None) -> str:
     if value is None:
         return "-"
     if value < _LEAST:
-        return "0"
+        return f"<{2 * _LEAST:g}" if value else "0"
     return f"{value:.2f}" if value < _LARGE else f"{value:,.0f}"
 
 
