@@ -89,7 +89,10 @@ def _case(result: OwnersResult) -> Case:
 
 
 def _sizes(measured_case: MeasuredCase, owners: int) -> tuple[int, int] | None:
-    instructions = measured_case.largest("sync_ns")
-    if not measured_case.sizes or instructions is None:
+    curve = measured_case.curve("sync")
+    if curve is None or len(curve.sizes) < 2:
         return None
-    return owners_sizes(measured_case.sizes[-1], instructions, owners)
+    # With one seed, each size of a curve has a figure.
+    instructions = curve.rows[0]
+    each = (instructions[-1] - instructions[0]) / (curve.sizes[-1] - curve.sizes[0])
+    return owners_sizes(curve.sizes[-1], float(each), owners)

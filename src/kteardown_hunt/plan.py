@@ -38,7 +38,8 @@ objects."""
 CONFIRM_SEEDS = 3
 OWNERS_SEEDS = 3
 OWNERS_INSTRUCTIONS = 1_000_000
-"""What one process executes when several release at once: the contention clock is slow."""
+"""What one process executes for its objects when several release at once: the contention clock is
+slow."""
 OWNERS_FEWEST = 8
 """Objects of each process; with fewer, the time in which they release together is short."""
 _MOST_INSTRUCTIONS = 20_000_000
@@ -225,15 +226,14 @@ def _doublings(largest: int) -> int:
     return min(CONFIRM_SIZES, (largest // 5).bit_length())
 
 
-def owners_sizes(largest: int, instructions: float, owners: int) -> tuple[int, int] | None:
+def owners_sizes(largest: int, each: float, owners: int) -> tuple[int, int] | None:
     """Return two numbers of objects of each process, the second twice the first; None if they are
     too expensive.
 
-    ``instructions``: of the release of ``largest`` objects by one process, the most that fit into
-    memory.
+    ``largest``: the most objects that fit into memory; ``each``: instructions that one object more
+    takes.
     """
-    each = max(1.0, instructions / largest)
-    most = min(max(OWNERS_FEWEST, int(OWNERS_INSTRUCTIONS / each)), largest // owners)
+    most = min(max(OWNERS_FEWEST, int(OWNERS_INSTRUCTIONS / max(1.0, each))), largest // owners)
     half = most // 2
     return (half, 2 * half) if half and 2 * half * each <= _MOST_INSTRUCTIONS else None
 
