@@ -39,7 +39,7 @@ from kteardown.model.record_fields import ParamValue
 from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.boot_job import SILENCE_FACTOR, guest_plan
-from kteardown.vm.agent import build_agent, build_hunt_agent
+from kteardown.vm.agent import build_agent
 from kteardown.vm.host import qemu_version
 from kteardown.vm.initramfs import pack
 from kteardown.vm.job import BootJob
@@ -161,8 +161,12 @@ def planned(guest: str) -> PlannedBoot:
 
 def job_of(guest: str, image: Path, cpus: int, folder: Path) -> BootJob:
     """Return the job of a guest; its files are written into ``folder``."""
-    build_one = build_hunt_agent if guest == "hunt" else build_agent
-    agent = build_one(DEFAULT_ARCH, cache=cache_dir(), reporter=SilentReporter())
+    agent = build_agent(
+        DEFAULT_ARCH,
+        cache=cache_dir(),
+        reporter=SilentReporter(),
+        also="hunt" if guest == "hunt" else "",
+    )
     return BootJob(
         image=image,
         initramfs=pack(

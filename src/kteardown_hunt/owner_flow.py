@@ -8,8 +8,9 @@ from kteardown.run.setting import Contention
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.hunt import Hunt
+from kteardown_hunt.owner_plan import OWNERS_SEEDS, owners_plan, owners_sizes
 from kteardown_hunt.owners import counted_releases, scalings
-from kteardown_hunt.plan import OWNERS_SEEDS, Case, owners_plan, owners_sizes
+from kteardown_hunt.plan import Case
 from kteardown_hunt.result import CaseResult, OwnersElsewhere, OwnersResult
 
 _WORTH_CONFIRMING = 0.25

@@ -7,7 +7,7 @@ start a guest takes about as long as to measure one kind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
 
@@ -36,14 +36,6 @@ CONFIRM_SIZES = 6
 """Fewer, but never fewer than ``ENOUGH_SIZES``, where the screen measured less than 32 times five
 objects."""
 CONFIRM_SEEDS = 3
-OWNERS_SEEDS = 3
-OWNERS_INSTRUCTIONS = 1_000_000
-"""What one process executes for its objects when several release at once: the contention clock is
-slow."""
-OWNERS_FEWEST = 8
-"""Objects of each process; with fewer, the time in which they release together is short."""
-_MOST_INSTRUCTIONS = 20_000_000
-"""Of one process; objects that cost more are not released by several."""
 LARGEST = 0
 """Means the largest number of objects that an earlier trial of the boot measured within the budget,
 and that the trial is for the bystanders.
@@ -224,40 +216,6 @@ def _doublings(largest: int) -> int:
     """Return how many sizes from 5 objects on, each twice the one before, are at most
     ``largest``."""
     return min(CONFIRM_SIZES, (largest // 5).bit_length())
-
-
-def owners_sizes(largest: int, each: float, owners: int) -> tuple[int, int] | None:
-    """Return two numbers of objects of each process, the second twice the first; None if they are
-    too expensive.
-
-    ``largest``: the most objects that fit into memory; ``each``: instructions that one object more
-    takes.
-    """
-    most = min(max(OWNERS_FEWEST, int(OWNERS_INSTRUCTIONS / max(1.0, each))), largest // owners)
-    half = most // 2
-    return (half, 2 * half) if half and 2 * half * each <= _MOST_INSTRUCTIONS else None
-
-
-def owners_plan(
-    sizes: Mapping[Case, tuple[int, int]],
-    kernels: Sequence[str],
-    owners: Sequence[int],
-    seeds: Sequence[int],
-    transfer_ticks: Sequence[int],
-    options: Options,
-) -> Plan:
-    """Return the plan of releases by one process and by each number of ``owners`` at once, on the
-    contention clock, with each of these costs of a moved line."""
-    several = replace(options, owners=(1, *owners), cpus=max(owners))
-    plan = plan_of_sizes(sizes, kernels, seeds, several, share=True)
-    boots = [
-        boot.model_copy(update={"machine": {"transfer_ticks": ticks}})
-        for ticks, boot in product(transfer_ticks, plan.boots)
-    ]
-    numbered = (
-        boot.model_copy(update={"index": index, "block": index}) for index, boot in enumerate(boots)
-    )
-    return plan.model_copy(update={"boots": tuple(numbered)})
 
 
 def plan_of_sizes(
