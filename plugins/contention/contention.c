@@ -123,7 +123,7 @@ static void on_access(unsigned int cpu, mem_info info, uint64_t address, void *d
 			return;
 		address = qemu_plugin_hwaddr_phys_addr(hwaddr);
 	}
-	now = line_access(cpu, address >> 6, site->is_locked || is_store ? WRITE : READ, site,
+	now = line_access(cpu, address, site->is_locked || is_store ? WRITE : READ, site,
 			  cpu_now(cpu));
 	if (site->is_locked) {
 		site->count.locked++;

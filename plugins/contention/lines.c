@@ -9,12 +9,14 @@
 #define NR_SITE_LISTS (1 << 16)
 #define NR_LINE_LISTS (1 << 18)
 #define LINES_OF_CHUNK 4096
+#define LINE_SHIFT 6
 #define NR_RECENT 1024
 /* Of a line, the instructions that cause most of its moves. */
 #define SITES_OF_LINE 6
 
 struct mover {
 	const struct site *site, *caller;
+	unsigned int offset; /* in the line */
 	uint64_t moves;
 };
 
@@ -106,7 +108,9 @@ static struct line *find_line(unsigned int cpu, uint64_t number)
 	return line;
 }
 
-static void count_mover(struct line *line, const struct site *site, const struct site *caller)
+/* Returns the mover of these moves. */
+static struct mover *count_mover(struct line *line, const struct site *site,
+				 const struct site *caller)
 {
 	struct mover *least = line->movers;
 	int i;
@@ -116,7 +120,7 @@ static void count_mover(struct line *line, const struct site *site, const struct
 
 		if (mover->site == site && mover->caller == caller) {
 			mover->moves++;
-			return;
+			return mover;
 		}
 		if (mover->moves < least->moves)
 			least = mover;
@@ -125,19 +129,22 @@ static void count_mover(struct line *line, const struct site *site, const struct
 	least->site = site;
 	least->caller = caller;
 	least->moves++;
+	return least;
 }
 
-static void count_move(unsigned int cpu, struct line *line, struct site *site)
+static void count_move(unsigned int cpu, struct line *line, struct site *site, unsigned int offset)
 {
+	struct mover *mover = count_mover(line, site, site->is_locked ? last_call[cpu] : NULL);
+
 	site->count.moves++;
 	line->moves++;
-	count_mover(line, site, site->is_locked ? last_call[cpu] : NULL);
+	mover->offset = offset;
 }
 
-uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, struct site *site,
+uint64_t line_access(unsigned int cpu, uint64_t address, enum access access, struct site *site,
 		     uint64_t now)
 {
-	struct line *line = find_line(cpu, number);
+	struct line *line = find_line(cpu, address >> LINE_SHIFT);
 	const uint64_t me = 1ULL << cpu;
 	uint64_t done;
 
@@ -176,7 +183,7 @@ uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, stru
 		line->sharers |= me | 1ULL << line->owner;
 		line->owner = -1;
 	}
-	count_move(cpu, line, site);
+	count_move(cpu, line, site, address % (1 << LINE_SHIFT));
 	return done;
 }
 
@@ -247,15 +254,15 @@ static void write_line(FILE *out, const struct line *line)
 {
 	int i;
 
-	fprintf(out, "line %jx %ju %ju %d %ju %ju", (uintmax_t)line->number << 6,
+	fprintf(out, "line %jx %ju %ju %d %ju %ju", (uintmax_t)line->number << LINE_SHIFT,
 		(uintmax_t)line->moves, (uintmax_t)line->shared_reads,
 		__builtin_popcountll(line->writers[0] | line->writers[1]), (uintmax_t)line->spins,
 		(uintmax_t)line->waited_ticks);
 	for (i = 0; i < SITES_OF_LINE && line->movers[i].site; i++) {
 		const struct mover *mover = &line->movers[i];
 
-		fprintf(out, " %jx:%jx:%ju", (uintmax_t)mover->site->address,
-			(uintmax_t)(mover->caller ? mover->caller->address : 0),
+		fprintf(out, " %jx:%jx:%u:%ju", (uintmax_t)mover->site->address,
+			(uintmax_t)(mover->caller ? mover->caller->address : 0), mover->offset,
 			(uintmax_t)mover->moves);
 	}
 	fputc('\n', out);

@@ -41,10 +41,10 @@ enum access { READ, WRITE };
 struct site *site_of(uint64_t address, bool is_locked);
 
 /*
- * An access of a CPU at a time in ticks; number is the address of the line / 64. Returns when the
- * access is done: at the same time if the CPU has the line.
+ * An access of a CPU at a time in ticks. Returns when the access is done: at the same time if the
+ * CPU has the line.
  */
-uint64_t line_access(unsigned int cpu, uint64_t number, enum access access, struct site *site,
+uint64_t line_access(unsigned int cpu, uint64_t address, enum access access, struct site *site,
 		     uint64_t now);
 
 /*
@@ -59,10 +59,11 @@ void lines_reset(void);
 /*
  * Writes "count kernel ..." and "count programs ...", all sites and all lines that moved:
  *
- *	line ADDRESS MOVES SHARED_READS WRITERS SPINS WAITED_TICKS [SITE:CALLER:MOVES]...
+ *	line ADDRESS MOVES SHARED_READS WRITERS SPINS WAITED_TICKS [SITE:CALLER:OFFSET:MOVES]...
  *
  * CALLER is the call that the CPU executed last before a locked instruction, else 0: the
- * instruction itself is often in a function that only locks.
+ * instruction itself is often in a function that only locks. OFFSET is what the instruction
+ * accessed last in the line.
  */
 void lines_write(FILE *out);
 

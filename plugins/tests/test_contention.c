@@ -18,7 +18,8 @@ static int failed;
 	} while (0)
 
 #define KERNEL_CODE 0xffffffff81000000ULL
-#define LINE 77
+#define LINE (77 << 6)
+#define NEXT_LINE (LINE + 64)
 
 static struct site *site;
 
@@ -65,7 +66,7 @@ static void test_moves_of_a_line_wait_for_each_other(void)
 	access_at(0, WRITE, 0);
 	CHECK(access_at(1, WRITE, 0) == transfer_ticks);
 	CHECK(access_at(2, WRITE, 0) == 2 * transfer_ticks);
-	CHECK(line_access(3, LINE + 1, WRITE, site, 0) == 0);
+	CHECK(line_access(3, NEXT_LINE, WRITE, site, 0) == 0);
 }
 
 static void test_what_is_written(void)
@@ -80,7 +81,7 @@ static void test_what_is_written(void)
 	fclose(out);
 	CHECK(strstr(text, "count kernel 1 0 0 1 0\ncount programs 0 0 0 0 0\n"));
 	CHECK(strstr(text, "site ffffffff81000000 1 0 0\n"));
-	CHECK(strstr(text, "line 1340 1 0 2 0 100 ffffffff81000000:0:1\n"));
+	CHECK(strstr(text, "line 1340 1 0 2 0 100 ffffffff81000000:0:0:1\n"));
 }
 
 static void test_a_locked_move_has_its_caller(void)
@@ -93,14 +94,14 @@ static void test_a_locked_move_has_its_caller(void)
 	call->is_call = true;
 	lines_reset();
 	line_access(0, LINE, WRITE, locked, 0);
-	line_access(1, LINE + 1, WRITE, call, 0);
-	line_access(1, LINE, WRITE, locked, 0);
+	line_access(1, NEXT_LINE, WRITE, call, 0);
+	line_access(1, LINE + 24, WRITE, locked, 0);
 	line_spin(1, site, 40);
 	line_spin(2, site, 40);
 	lines_write(out);
 	fclose(out);
 	CHECK(site->count.spins == 2);
-	CHECK(strstr(text, "line 1340 1 0 2 1 140 ffffffff81000008:ffffffff81000010:1\n"));
+	CHECK(strstr(text, "line 1340 1 0 2 1 140 ffffffff81000008:ffffffff81000010:24:1\n"));
 	/* A line that did not move is not written. */
 	CHECK(!strstr(text, "line 1380"));
 }

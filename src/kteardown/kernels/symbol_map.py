@@ -38,14 +38,10 @@ class SymbolMap:
         is_code, name = self._at(address)
         return name if is_code else ""
 
-    def data(self, address: int, size: int) -> str:
-        """Return the symbols of the data in ``size`` bytes, joined by commas; empty if unknown."""
-        first = bisect.bisect_right(self._starts, address) - 1
-        last = bisect.bisect_left(self._starts, address + size)
-        if first < 0 or address < _FIRST_OF_IMAGE:
-            return ""
-        found = [self._symbols[start] for start in self._starts[first:last]]
-        return ", ".join(dict.fromkeys(name for is_code, name in found if not is_code))
+    def data(self, address: int) -> str:
+        """Return the symbol of the data at an address; empty if unknown."""
+        is_code, name = self._at(address) if address >= _FIRST_OF_IMAGE else (False, "")
+        return "" if is_code else name
 
     def _at(self, address: int) -> tuple[bool, str]:
         at = bisect.bisect_right(self._starts, address) - 1

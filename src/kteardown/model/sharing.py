@@ -25,10 +25,10 @@ class SharingFunction(FiniteModel):
 class SharedData(FiniteModel):
     """Cache lines that moved and have one name.
 
-    ``name`` is that of the symbols in the line; of memory that is allocated, empty. ``lines`` is
-    how many there are, ``cpus`` how many CPUs wrote each, at most. ``movers`` are the functions
-    with most of the moves: of a lock, those that take it. ``spins``: rounds of waiting for a lock
-    in these lines; ``waited_ticks``: how long CPUs waited for the lines, all together.
+    ``name`` is that of the symbols that are accessed; of memory that is allocated, empty.
+    ``lines`` is how many there are, ``cpus`` how many CPUs wrote each, at most. ``movers`` are the
+    functions with most of the moves: of a lock, those that take it. ``spins`` are rounds of waiting
+    for a lock in these lines; ``waited_ticks`` is how long CPUs waited for the lines, all together.
     """
 
     name: str

@@ -19,7 +19,6 @@ from kteardown.paths import cache_dir
 from kteardown.progress import SilentReporter
 from kteardown.run.setting import Bootable, GuestSetup
 from kteardown.vm.contention import (
-    LINE_BYTES,
     CountedStretch,
     MovedLine,
     Mover,
@@ -33,6 +32,8 @@ from kteardown.vm.job import BootJob
 _MOST_FUNCTIONS = 40
 _MOST_DATA = 40
 """Of each, those with most moves are kept of a repetition."""
+_PART_OF_LINE = 0.25
+"""A symbol that has less of the moves of a line is not named."""
 _MOVERS = 2
 """Allocated lines that the same functions move have one name."""
 _LOCKS = (
@@ -196,7 +197,7 @@ def _data(stretches: Sequence[CountedStretch], symbols: SymbolMap) -> tuple[Shar
     groups: dict[tuple[str, tuple[str, ...]], list[MovedLine]] = defaultdict(list)
     for stretch in stretches:
         for line in stretch.lines:
-            name = symbols.data(line.address, LINE_BYTES)
+            name = _symbols_in(line, symbols)
             movers = () if name else _movers([line], symbols)
             groups[name, movers].append(line)
     data = [
@@ -214,6 +215,15 @@ def _data(stretches: Sequence[CountedStretch], symbols: SymbolMap) -> tuple[Shar
     by_moves = sorted(data, key=lambda entry: (-entry.moves, entry.name, entry.movers))
     by_waits = sorted(data, key=lambda entry: (-entry.waited_ticks, entry.name, entry.movers))
     return tuple(dict.fromkeys((*by_moves[:_MOST_DATA], *by_waits[:_MOST_DATA])))
+
+
+def _symbols_in(line: MovedLine, symbols: SymbolMap) -> str:
+    """Return the symbols of what moves a line: several if they are falsely shared."""
+    moves: dict[str, int] = defaultdict(int)
+    for mover in line.movers:
+        moves[symbols.data(line.address + mover.offset)] += mover.moves
+    least = _PART_OF_LINE * sum(moves.values())
+    return ", ".join(sorted(name for name, count in moves.items() if name and count >= least))
 
 
 def _movers(lines: Sequence[MovedLine], symbols: SymbolMap) -> tuple[str, ...]:

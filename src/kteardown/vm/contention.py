@@ -15,7 +15,6 @@ from kteardown.progress import Reporter
 from kteardown.vm.agent import Also
 from kteardown.vm.qemu_library import agent_marks, build_counter
 
-LINE_BYTES = 64
 _END = b"\nend\n"
 """Behind each stretch."""
 
@@ -48,6 +47,8 @@ class Mover(NamedTuple):
     address: int
     caller: int
     """The address of the call that the CPU executed last before a locked instruction, else 0."""
+    offset: int
+    """What it accessed last in the line, in bytes from its start."""
     moves: int
 
 
@@ -173,7 +174,8 @@ def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:
                 spins=int(words[4]),
                 waited_ticks=int(words[5]),
                 movers=tuple(
-                    Mover(int(at, 16), int(caller, 16), int(moves)) for at, caller, moves in movers
+                    Mover(int(at, 16), int(caller, 16), int(offset), int(moves))
+                    for at, caller, offset, moves in movers
                 ),
             )
         )

@@ -21,6 +21,7 @@ ffffffff81000000 T do_exit
 ffffffff81000100 T release_task
 ffffffff81000200 T _raw_spin_lock
 ffffffff82000000 D tasklist_lock
+ffffffff82000010 D pidmap_lock
 """
 STRETCH = """\
 stretch {trial} {number}
@@ -30,10 +31,10 @@ count programs 4 0 0 1 0
 site ffffffff81000010 7 0 2
 site ffffffff81000110 1 2 0
 site ffffffff81000210 4 0 6
-line ffffffff82000000 6 0 2 5 800 ffffffff81000210:0:4 ffffffff81000010:0:2
-line 1000 4 0 2 0 400 ffffffff81000010:0:3 ffffffff81000210:ffffffff81000110:1
-line 2000 2 0 2 0 200 ffffffff81000010:0:2
-line 3000 4 0 2 0 400 401000:0:4
+line ffffffff82000000 6 0 2 5 800 ffffffff81000210:0:0:4 ffffffff81000010:0:4:2
+line 1000 4 0 2 0 400 ffffffff81000010:0:0:3 ffffffff81000210:ffffffff81000110:8:1
+line 2000 2 0 2 0 200 ffffffff81000010:0:0:2
+line 3000 4 0 2 0 400 401000:0:0:4
 end
 """
 
@@ -125,3 +126,17 @@ def test_what_the_agent_measures_is_left_out(tmp_path: Path) -> None:
 def test_on_another_clock_everything_stays() -> None:
     sample = Sample(trial=0, repetition=0, metric="kill_call_ns", value=1)
     assert Uncounted().add(sample) == (sample,)
+
+
+def test_a_line_has_the_symbols_that_are_accessed(tmp_path: Path) -> None:
+    line = "line ffffffff82000000 9 0 2 0 900 ffffffff81000010:0:{}:{} ffffffff81000020:0:{}:{}"
+    named = {}
+    for movers in ((4, 7, 20, 2), (4, 5, 20, 4), (4, 5, 8, 4)):
+        text = STRETCH.format(trial=0, number=0).partition("line")[0] + line.format(*movers)
+        (sharing,) = (
+            record
+            for record in counts(tmp_path, f"{text}\nend\n", trial(0)).add(ended(0))
+            if isinstance(record, Sharing)
+        )
+        named[movers] = sharing.data[0].name
+    assert [*named.values()] == ["tasklist_lock", "pidmap_lock, tasklist_lock", "tasklist_lock"]

@@ -17,7 +17,7 @@ count kernel 5 2 7 1 9
 count programs 1 0 0 0 0
 site ffffffff81000010 4 0 7
 site ffffffff81000010 1 0 0
-line ffffffff82000040 5 1 2 3 620 ffffffff81000010:ffffffff81000200:4 401000:0:1
+line ffffffff82000040 5 1 2 3 620 ffffffff81000010:ffffffff81000200:0:4 401000:0:24:1
 end
 """
 
@@ -29,7 +29,7 @@ def test_a_stretch_is_read_whole() -> None:
     assert stretch.programs == Moves(moves=1)
     # The same instruction with and without a lock.
     assert stretch.sites == {0xFFFFFFFF81000010: Moves(moves=5, locked=7)}
-    movers = (Mover(0xFFFFFFFF81000010, 0xFFFFFFFF81000200, 4), Mover(0x401000, 0, 1))
+    movers = (Mover(0xFFFFFFFF81000010, 0xFFFFFFFF81000200, 0, 4), Mover(0x401000, 0, 24, 1))
     assert stretch.lines == [MovedLine(0xFFFFFFFF82000040, 5, 2, 3, 620, movers)]
     # A CPU that slept was not busy.
     assert (stretch.elapsed_ticks, stretch.busy_ticks) == (100, 165)
