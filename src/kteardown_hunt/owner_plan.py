@@ -7,7 +7,7 @@ from itertools import product
 from kteardown.model.plan import Plan
 from kteardown_hunt.plan import Case, Options, plan_of_sizes
 
-OWNERS_SEEDS = 3
+OWNERS_SEEDS = 4
 OWNERS_INSTRUCTIONS = 1_000_000
 """What one process executes for its objects when several release at once: the contention clock is
 slow."""
