@@ -10,6 +10,9 @@
 
 #define FOLDER "/tmp/hunt"
 
+/* Real-time priorities, of this process if it is not that of the owners. */
+enum { BELOW_OWNERS = 1, OF_OWNERS, ABOVE_OWNERS };
+
 static struct owner owners[OWNERS_MOST];
 static int nr_owners;
 
@@ -69,10 +72,10 @@ static int set_priority(struct trial *t, pid_t pid, int priority)
 
 int owners_prioritize(struct trial *t)
 {
-	int i, status = set_priority(t, 0, 1);
+	int i, status = set_priority(t, 0, BELOW_OWNERS);
 
 	for (i = 0; i < nr_owners && !status; i++)
-		status = set_priority(t, owners[i].pid, 2);
+		status = set_priority(t, owners[i].pid, OF_OWNERS);
 	return status;
 }
 
@@ -85,8 +88,13 @@ int owners_release(struct trial *t)
 {
 	int i;
 
+	/* An owner that starts on this CPU must not keep this process from starting the others. */
+	if (nr_owners > 1 && set_priority(t, 0, ABOVE_OWNERS))
+		return -1;
 	for (i = 0; i < nr_owners; i++)
 		owner_release(&owners[i]);
+	if (nr_owners > 1 && set_priority(t, 0, BELOW_OWNERS))
+		return -1;
 	for (i = 0; i < nr_owners; i++)
 		if (!owner_released(&owners[i]))
 			return owner_error(t, &owners[i]);
