@@ -18,11 +18,11 @@ from typing import Any
 from claims import AGENT, RESULTS, Evidence
 from kteardown.report.table import Table
 from kteardown_hunt.further_tables import COST_WORDS, further_tables
+from kteardown_hunt.owner_tables import owners_table
 from kteardown_hunt.result import Find, HuntResult
 from kteardown_hunt.tables import (
     cases_table,
     finds_table,
-    owners_table,
     summary,
     undecided_table,
     verdicts_line,

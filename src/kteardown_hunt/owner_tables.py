@@ -14,6 +14,7 @@ _COLUMNS = (
 )
 _LEFT = frozenset(("way", "verdict", "waits for", "one process"))
 _ASLEEP = "sleeps"
+_EARLIER = ("measured by an earlier version, on the wall clock",)
 _NOTES = (
     "time: that of all, relative to one process alone with as many objects, by the clocks of the "
     "CPUs (docs/contention.md); the interval has all seeds and both costs of a moved line, and is "
@@ -34,6 +35,7 @@ def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
         return None
     shown = [release for release in result.owners if everything or release.waits]
     counts = Counter(release.verdict for release in result.owners)
+    notes = _EARLIER if result.owners[0].moves_each is None else _NOTES
     all_verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     return Table(
         "Several processes at once",
@@ -42,7 +44,7 @@ def owners_table(result: HuntResult, *, everything: bool) -> Table | None:
             [(*_row(release), *_elsewhere(release, result.against)) for release in shown],
             _LEFT | set(result.against),
         ),
-        notes=(f"all: {all_verdicts}", *_NOTES),
+        notes=(f"all: {all_verdicts}", *notes),
     )
 
 

@@ -38,6 +38,10 @@ def test_only_releases_that_wait_are_shown_unless_all_are_asked_for() -> None:
     assert cells["way"] == "flocks, exit"
     assert (cells["lines moved"], cells["locked"]) == ("6.55", "2")
     assert cells["waits for"] == "tasklist_lock (60.0%)"
+    assert not any("wall clock" in note for note in table.notes)
+    earlier = SERIAL.model_copy(update={"moves_each": None, "locked_each": None})
+    old = owners_table(result.model_copy(update={"owners": (earlier,)}), everything=False)
+    assert old and any("wall clock" in note for note in old.notes)
     every = owners_table(result, everything=True)
     assert every and len(every.keys.rows) == 2
     assert owners_table(result_of([], []), everything=True) is None
