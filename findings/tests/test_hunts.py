@@ -142,13 +142,16 @@ def test_the_releases_by_several_processes_are_a_table_of_their_own(root: Path) 
         ci=(1.0, 1.2),
         verdict="parallel",
         alone="linear",
+        moves_each=6.5,
+        locked_each=2.0,
+        asleep_share=1.0,
     )
     wait = both.model_copy(
         update={"way": "random", "ratio": 1.9, "ci": (1.8, 2.0), "verdict": "serial"}
     )
     file.write_text(result.model_copy(update={"owners": (both, wait)}).model_dump_json())
     text = table(root, "processes")
-    assert "| flocks, random | 2 | 10 | 1.90 [1.80, 2.00] | serial | linear |" in re.sub(
+    assert "| flocks, random | 2 | 10 | 1.90 [1.80, 2.00] | serial | 6.5 | 2 | sleeps (100.0%) | linear |" in re.sub(
         " +", " ", text
     )
     assert "| flocks, exit |" not in text
