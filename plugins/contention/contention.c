@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "../qemu_plugin.h"
+#include "callers.h"
 #include "cpus.h"
 #include "fault.h"
 #include "lines.h"
@@ -111,6 +112,10 @@ static void on_access(unsigned int cpu, mem_info info, uint64_t address, void *d
 
 	if (!is_inside)
 		return;
+	if (site->is_call)
+		caller_enters(cpu, address, site);
+	if (site->is_return)
+		caller_leaves(cpu, address);
 	/* A locked instruction reads and writes, and has the line from its read on. */
 	if (site->is_locked && is_store)
 		return;
@@ -222,6 +227,7 @@ static bool instrument(struct qemu_plugin_insn *insn)
 	struct site *site = site_of(qemu_plugin_insn_vaddr(insn), is_locked(code, size));
 
 	site->is_call = is_call(code, size);
+	site->is_return = is_return(code, size);
 	if (is_halt(code, size))
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_halt, NO_REGISTERS, NULL);
 	if (is_pause(code, size))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "callers.h"
 #include "fault.h"
 
 #define NR_SITE_LISTS (1 << 16)
@@ -26,8 +27,7 @@ struct line {
 	/* CPUs that wrote it: as the kernel, and as a program. */
 	uint64_t writers[2];
 	uint64_t moves, shared_reads;
-	/* Rounds of waiting for it, and how long CPUs waited for it, by moves and by such rounds.
-	 */
+	/* Rounds of waiting for this line, and how long CPUs waited until it came or in rounds. */
 	uint64_t spins, waited_ticks;
 	struct mover movers[SITES_OF_LINE];
 	int owner; /* -1: nobody has modified it */
@@ -46,9 +46,8 @@ static struct line *lists[NR_LINE_LISTS];
 static struct chunk *chunks;
 /* The lines that a CPU accessed last: most accesses are to these. */
 static struct line *recent[MAX_CPUS][NR_RECENT];
-/* Of each CPU, the line of its last locked instruction, and its last call. */
+/* Of each CPU, the line of its last locked instruction. */
 static struct line *last_locked[MAX_CPUS];
-static const struct site *last_call[MAX_CPUS];
 
 static bool is_kernel(const struct site *site)
 {
@@ -134,7 +133,7 @@ static struct mover *count_mover(struct line *line, const struct site *site,
 
 static void count_move(unsigned int cpu, struct line *line, struct site *site, unsigned int offset)
 {
-	struct mover *mover = count_mover(line, site, site->is_locked ? last_call[cpu] : NULL);
+	struct mover *mover = count_mover(line, site, site->is_locked ? caller_of(cpu) : NULL);
 
 	site->count.moves++;
 	line->moves++;
@@ -148,8 +147,6 @@ uint64_t line_access(unsigned int cpu, uint64_t address, enum access access, str
 	const uint64_t me = 1ULL << cpu;
 	uint64_t done;
 
-	if (site->is_call)
-		last_call[cpu] = site;
 	if (site->is_locked)
 		last_locked[cpu] = line;
 	if (access == WRITE)
@@ -206,7 +203,7 @@ void lines_reset(void)
 	memset(lists, 0, sizeof(lists));
 	memset(recent, 0, sizeof(recent));
 	memset(last_locked, 0, sizeof(last_locked));
-	memset(last_call, 0, sizeof(last_call));
+	callers_reset();
 	while (chunks) {
 		struct chunk *next = chunks->next;
 

@@ -28,11 +28,11 @@ struct sharing {
 	uint64_t moves, shared_reads, locked, spins;
 };
 
-/* An instruction that accesses memory. A call does, since it stores where to return to. */
+/* An instruction that accesses memory; also a call and a return do (callers.h). */
 struct site {
 	struct site *next;
 	uint64_t address;
-	bool is_locked, is_call;
+	bool is_locked, is_call, is_return;
 	struct sharing count;
 };
 
@@ -61,8 +61,8 @@ void lines_reset(void);
  *
  *	line ADDRESS MOVES SHARED_READS WRITERS SPINS WAITED_TICKS [SITE:CALLER:OFFSET:MOVES]...
  *
- * CALLER is the call that the CPU executed last before a locked instruction, else 0: the
- * instruction itself is often in a function that only locks. OFFSET is what the instruction
+ * CALLER is the call in which the CPU executes a locked instruction, else 0: the instruction itself
+ * is often in a function that only locks. OFFSET is what the instruction
  * accessed last in the line.
  */
 void lines_write(FILE *out);

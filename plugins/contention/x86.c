@@ -53,6 +53,13 @@ bool is_call(const uint8_t *code, size_t size)
 	return at + 1 < size && code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2;
 }
 
+bool is_return(const uint8_t *code, size_t size)
+{
+	size_t at = opcode_of(code, size);
+
+	return at < size && (code[at] == 0xc3 || code[at] == 0xc2);
+}
+
 bool is_pause(const uint8_t *code, size_t size)
 {
 	return size == 2 && code[0] == 0xf3 && code[1] == 0x90;

@@ -10,6 +10,7 @@
 /* Whether it has the prefix LOCK, or is XCHG with memory, which is locked without it. */
 bool is_locked(const uint8_t *code, size_t size);
 bool is_call(const uint8_t *code, size_t size);
+bool is_return(const uint8_t *code, size_t size);
 bool is_pause(const uint8_t *code, size_t size);
 bool is_halt(const uint8_t *code, size_t size);
 /* CMPXCHG8B or CMPXCHG16B. */

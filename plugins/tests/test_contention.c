@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../contention/callers.h"
 #include "../contention/lines.h"
 #include "../contention/x86.h"
 
@@ -19,6 +20,7 @@ static int failed;
 
 #define KERNEL_CODE 0xffffffff81000000ULL
 #define LINE (77 << 6)
+#define STACK 0xffffc90000003f00ULL
 #define NEXT_LINE (LINE + 64)
 
 static struct site *site;
@@ -91,10 +93,9 @@ static void test_a_locked_move_has_its_caller(void)
 	char text[512] = "";
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
-	call->is_call = true;
 	lines_reset();
 	line_access(0, LINE, WRITE, locked, 0);
-	line_access(1, NEXT_LINE, WRITE, call, 0);
+	caller_enters(1, STACK, call);
 	line_access(1, LINE + 24, WRITE, locked, 0);
 	line_spin(1, site, 40);
 	line_spin(2, site, 40);
@@ -102,8 +103,42 @@ static void test_a_locked_move_has_its_caller(void)
 	fclose(out);
 	CHECK(site->count.spins == 2);
 	CHECK(strstr(text, "line 1340 1 0 2 1 140 ffffffff81000008:ffffffff81000010:24:1\n"));
-	/* A line that did not move is not written. */
-	CHECK(!strstr(text, "line 1380"));
+}
+
+static void test_callers(void)
+{
+	struct site *outer = site_of(KERNEL_CODE + 32, false);
+	struct site *inner = site_of(KERNEL_CODE + 40, false);
+
+	callers_reset();
+	CHECK(!caller_of(0));
+	caller_enters(0, STACK, outer);
+	caller_enters(0, STACK - 64, inner);
+	CHECK(caller_of(0) == inner && !caller_of(1));
+	caller_leaves(0, STACK - 64);
+	CHECK(caller_of(0) == outer);
+	/* A call at the same place: the one before has returned in a way that was not seen. */
+	caller_enters(0, STACK, inner);
+	caller_leaves(0, STACK);
+	CHECK(!caller_of(0));
+	/* Another task. */
+	caller_enters(0, STACK, outer);
+	caller_leaves(0, STACK + (1 << 20));
+	CHECK(!caller_of(0));
+}
+
+static void test_calls_nest_deeply(void)
+{
+	struct site *call = site_of(KERNEL_CODE + 48, false);
+	uint64_t depth;
+
+	callers_reset();
+	for (depth = 0; depth < 100; depth++)
+		caller_enters(0, STACK - 8 * depth, call);
+	caller_leaves(0, STACK - 8 * 98);
+	CHECK(caller_of(0) == call);
+	caller_leaves(0, STACK);
+	CHECK(!caller_of(0));
 }
 
 static void test_instructions(void)
@@ -114,6 +149,7 @@ static void test_instructions(void)
 	const uint8_t mov[] = {0x48, 0x89, 0x07};
 	const uint8_t exchange16[] = {0x65, 0x48, 0x0f, 0xc7, 0x0e}, rdrand[] = {0x0f, 0xc7, 0xf0};
 	const uint8_t call[] = {0xe8, 0, 0, 0, 0}, call_table[] = {0x41, 0xff, 0x55, 0x08};
+	const uint8_t returns[] = {0xc3}, returns_early[] = {0xf3, 0xc3};
 	const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
 	const uint8_t pause[] = {0xf3, 0x90}, halt[] = {0xf4}, prefixes[] = {0x66, 0x66};
 
@@ -123,6 +159,9 @@ static void test_instructions(void)
 	CHECK(is_wide_exchange(exchange16, sizeof(exchange16)));
 	CHECK(!is_wide_exchange(rdrand, sizeof(rdrand)) && !is_wide_exchange(mov, sizeof(mov)));
 	CHECK(is_call(call, sizeof(call)) && is_call(call_table, sizeof(call_table)));
+	CHECK(is_return(returns, sizeof(returns)) &&
+	      is_return(returns_early, sizeof(returns_early)));
+	CHECK(!is_return(call, sizeof(call)));
 	CHECK(!is_call(mov, sizeof(mov)) && !is_call(jump, sizeof(jump)));
 	CHECK(is_pause(pause, sizeof(pause)) && !is_pause(halt, sizeof(halt)));
 	CHECK(is_halt(halt, sizeof(halt)) && !is_halt(pause, sizeof(pause)));
@@ -146,6 +185,8 @@ int main(void)
 	test_moves_of_a_line_wait_for_each_other();
 	test_what_is_written();
 	test_a_locked_move_has_its_caller();
+	test_callers();
+	test_calls_nest_deeply();
 	test_instructions();
 	test_addresses();
 	return failed;

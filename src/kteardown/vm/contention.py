@@ -46,7 +46,8 @@ class Mover(NamedTuple):
 
     address: int
     caller: int
-    """The address of the call that the CPU executed last before a locked instruction, else 0."""
+    """The address of the call in which a CPU executes a locked instruction; 0 if not known, and of
+    other instructions."""
     offset: int
     """What it accessed last in the line, in bytes from its start."""
     moves: int

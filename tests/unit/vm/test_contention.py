@@ -61,7 +61,7 @@ def test_the_rules_of_cache_lines(tmp_path: Path) -> None:
     plugins = data_dir("plugins")
     program = tmp_path / "test"
     sources = [plugins / "tests" / "test_contention.c"]
-    sources += [plugins / "contention" / name for name in ("lines.c", "x86.c")]
+    sources += [plugins / "contention" / name for name in ("callers.c", "lines.c", "x86.c")]
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
     subprocess.run(["gcc", *flags, "-o", program, *sources], check=True)
     subprocess.run([program], check=True)
