@@ -73,9 +73,10 @@ static size_t code_of(const struct qemu_plugin_insn *insn, uint8_t *code)
 
 /* -- what the guest executes -- */
 
-static void on_block(unsigned int cpu, void *data)
+static void on_block(unsigned int translator, void *data)
 {
-	cpu_runs(cpu, (uintptr_t)data, false, is_inside);
+	(void)translator;
+	cpu_runs(cpu_running(), (uintptr_t)data, false, is_inside);
 }
 
 /*
@@ -83,35 +84,43 @@ static void on_block(unsigned int cpu, void *data)
  * the CPU is left before another instruction sets the flags: then they get into EFLAGS, and the
  * guest has a trap flag that it never set.
  */
-static void on_fragile_block(unsigned int cpu, void *data)
+static void on_fragile_block(unsigned int translator, void *data)
 {
-	cpu_runs(cpu, (uintptr_t)data, true, is_inside);
+	(void)translator;
+	cpu_runs(cpu_running(), (uintptr_t)data, true, is_inside);
 }
 
-static void on_halt(unsigned int cpu, void *data)
+static void on_halt(unsigned int translator, void *data)
 {
+	(void)translator;
 	(void)data;
-	cpu_sleeps(cpu);
+	cpu_sleeps(cpu_running());
 }
 
-static void on_pause(unsigned int cpu, void *data)
+static void on_pause(unsigned int translator, void *data)
 {
 	struct site *site = data;
+	unsigned int cpu;
 
+	(void)translator;
 	if (!is_inside)
 		return;
+	cpu = cpu_running();
 	line_spin(cpu, site, PAUSE_TICKS);
 	cpu_goes_on(cpu, cpu_now(cpu) + PAUSE_TICKS);
 }
 
-static void on_access(unsigned int cpu, mem_info info, uint64_t address, void *data)
+static void on_access(unsigned int translator, mem_info info, uint64_t address, void *data)
 {
 	struct site *site = data;
 	bool is_store = qemu_plugin_mem_is_store(info);
+	unsigned int cpu;
 	uint64_t now;
 
+	(void)translator;
 	if (!is_inside)
 		return;
+	cpu = cpu_running();
 	if (site->is_call)
 		caller_enters(cpu, address, site);
 	if (site->is_return)
@@ -194,11 +203,11 @@ static void begin_trial(void)
 #endif
 }
 
-static void on_mark(unsigned int cpu, void *data)
+static void on_mark(unsigned int translator, void *data)
 {
 	const struct mark *mark = data;
 
-	(void)cpu;
+	(void)translator;
 	if (mark->kind == TRIAL)
 		begin_trial();
 	else if (mark->kind == BEGIN)

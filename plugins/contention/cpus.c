@@ -19,7 +19,7 @@
 #define FRAGILE_BLOCKS 3
 
 struct cpu {
-	void *state; /* QEMU's */
+	const void *state; /* QEMU's */
 	bool is_awake;
 	int fragile_blocks;
 	uint64_t now, instructions, turns;
@@ -34,15 +34,40 @@ static unsigned int last = NOBODY;
 /* When the turn of the last CPU ends, and whether it has been ended. */
 static uint64_t turn_end;
 static bool is_over;
-static void (*end_turn)(void *state);
-static void *(*state_of)(int cpu);
+static void (*end_turn)(const void *state);
+static const void *(*state_of)(int cpu);
+/* QEMU's current_cpu of the thread that runs the CPUs. */
+static const void *const *current;
+
+static const void *const *find_current(void)
+{
+	/* Each thread has its own, and dlsym() returns that of the thread which calls it. */
+	return dlsym(RTLD_DEFAULT, "current_cpu");
+}
 
 void cpus_prepare(void)
 {
 	end_turn = dlsym(RTLD_DEFAULT, "cpu_exit");
 	state_of = dlsym(RTLD_DEFAULT, "qemu_get_cpu");
-	if (!end_turn || !state_of)
-		give_up("this QEMU does not export cpu_exit() and qemu_get_cpu()");
+	if (!end_turn || !state_of || !find_current())
+		give_up("this QEMU does not export cpu_exit(), qemu_get_cpu() and current_cpu");
+}
+
+unsigned int cpu_running(void)
+{
+	static unsigned int number = NOBODY;
+
+	if (!current)
+		current = find_current();
+	if (number < MAX_CPUS && cpus[number].state == *current)
+		return number;
+	for (number = 0; number < MAX_CPUS; number++) {
+		if (!cpus[number].state)
+			cpus[number].state = state_of(number);
+		if (cpus[number].state == *current)
+			return number;
+	}
+	give_up("the guest has more than 64 CPUs");
 }
 
 void cpus_reset(void)
@@ -80,11 +105,8 @@ static void begin_turn(unsigned int number)
 
 void cpu_runs(unsigned int number, uint64_t instructions, bool is_fragile, bool is_inside)
 {
-	struct cpu *cpu;
+	struct cpu *cpu = &cpus[number];
 
-	if (number >= MAX_CPUS)
-		give_up("the guest has more than 64 CPUs");
-	cpu = &cpus[number];
 	if (!is_inside) {
 		cpu->is_awake = true;
 		return;
@@ -101,8 +123,6 @@ void cpu_runs(unsigned int number, uint64_t instructions, bool is_fragile, bool 
 	}
 	if (cpu->now < turn_end)
 		return;
-	if (!cpu->state)
-		cpu->state = state_of(number);
 	end_turn(cpu->state);
 	is_over = true;
 }

@@ -19,6 +19,12 @@ extern uint64_t turn_ticks;
 /* Finds the functions of QEMU that end a turn. Ends QEMU if this one has none. */
 void cpus_prepare(void);
 
+/*
+ * The CPU that executes, below MAX_CPUS. QEMU hands a CPU to all functions that it calls, but since
+ * 9.1 that is the one for which the block was translated: with one thread, CPUs share their blocks.
+ */
+unsigned int cpu_running(void);
+
 /* Begins a stretch: all clocks are 0. */
 void cpus_reset(void);
 
