@@ -23,6 +23,11 @@
  * stop, and the main loop sets the clock forward if it sees that before it handles the suspend. So
  * it has to wait then, too: the request that woke the guest the last time, and what the thread of
  * the monitor does after it, do not count.
+ *
+ * QEMU's thread that frees memory (RCU) ends the turn of the virtual CPU that runs if 30 objects
+ * wait to be freed, and since 11.1 also if it has waited for 50 ms. So with several virtual CPUs
+ * the load of the host would end turns. QEMU is told not to do so: that thread then waits until
+ * the turn ends by itself.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -43,6 +48,8 @@
 /* How often the main loop does not wait after another thread has woken it up for a request. */
 #define FREE_TURNS 64
 #define AFTER_WAKE_UP_S 3
+/* Of what QEMU keeps for each thread that reads. */
+#define READER_WORDS 5
 
 static pthread_t main_thread, cpu_thread;
 static _Atomic(pthread_cond_t *) halt_cond;
@@ -85,6 +92,33 @@ static void end_wait(void)
 }
 
 /*
+ * What QEMU calls to end the turn is in a list of the thread of the virtual CPUs, whose head is one
+ * of the first words of what get_ptr_rcu_reader() returns. It is the word that points to an element
+ * which points back to it.
+ */
+static void keep_turns(void)
+{
+	struct element {
+		void (*notify)(void);
+		struct element *next, **place;
+	} **word, **words;
+	struct element **(*reader)(void);
+	void (*forget)(struct element *element);
+
+	reader = dlsym(RTLD_DEFAULT, "get_ptr_rcu_reader");
+	forget = dlsym(RTLD_DEFAULT, "rcu_remove_force_rcu_notifier");
+	if (!reader || !forget)
+		return;
+	words = reader();
+	for (word = words; word < words + READER_WORDS; word++)
+		if ((uintptr_t)*word > UINT32_MAX && !((uintptr_t)*word % sizeof(void *)) &&
+		    (*word)->place == word) {
+			forget(*word);
+			return;
+		}
+}
+
+/*
  * The first thread that calls this, other than the main thread, runs the virtual CPUs. The
  * condition variable is the one for which it waits while all of them are halted.
  */
@@ -95,6 +129,7 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	find_functions();
 	if (!halt_cond && !pthread_equal(pthread_self(), main_thread)) {
 		cpu_thread = pthread_self();
+		keep_turns();
 		halt_cond = cond;
 	}
 	if (cond != halt_cond)
