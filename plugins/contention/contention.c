@@ -333,6 +333,8 @@ int qemu_plugin_install(plugin_id id, const struct plugin_info *info, int argc, 
 	int i;
 
 	self = id;
+	/* First: without arguments, the lab asks whether this QEMU has what the plugin needs. */
+	cpus_prepare();
 	for (i = 0; i < argc; i++)
 		if (!parse(argv[i])) {
 			fprintf(stderr, "contention plugin: cannot use the argument %s\n", argv[i]);
@@ -342,7 +344,6 @@ int qemu_plugin_install(plugin_id id, const struct plugin_info *info, int argc, 
 		return -1;
 	copies_code = info->version.cur >= 3;
 	insn_data = dlsym(RTLD_DEFAULT, "qemu_plugin_insn_data");
-	cpus_prepare();
 	register_all();
 	return 0;
 }

@@ -50,7 +50,7 @@ void cpus_prepare(void)
 	end_turn = dlsym(RTLD_DEFAULT, "cpu_exit");
 	state_of = dlsym(RTLD_DEFAULT, "qemu_get_cpu");
 	if (!end_turn || !state_of || !find_current())
-		give_up("this QEMU does not export cpu_exit(), qemu_get_cpu() and current_cpu");
+		give_up("it does not export cpu_exit(), qemu_get_cpu() and current_cpu");
 }
 
 unsigned int cpu_running(void)

@@ -24,6 +24,7 @@ from kteardown.run.setting import Contention, Lab
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.vm.agent import Also, build_agent
+from kteardown.vm.contention import need_turns
 from kteardown.vm.job import Acceleration
 from kteardown.vm.qemu_library import main_loop_library
 
@@ -50,6 +51,8 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
     if best == "icount":
         # Nodes of a cluster need no compiler: they find it in the cache.
         cache_folder.hold(main_loop_library(reporter))
+    if experiment.design.clock == "contention":
+        need_turns(spec.arch, cache=cache_dir(), reporter=reporter)
     program_names = programs_of(experiment, snapshot.workloads)
     owner = f"{platform.node()}:{snapshot.run.path.resolve()}"
     return Lab(

@@ -4,15 +4,20 @@
 """
 
 import contextlib
+import re
+import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from kteardown.model.arch import Arch
+from kteardown import spawn
+from kteardown.errors import LabError
+from kteardown.model.arch import ARCHITECTURES, Arch
 from kteardown.progress import Reporter
 from kteardown.vm.agent import Also
+from kteardown.vm.host import qemu_version
 from kteardown.vm.qemu_library import agent_marks, build_counter
 
 _END = b"\nend\n"
@@ -96,6 +101,20 @@ def counts_file() -> Iterator[tuple[Path, BinaryIO]]:
         out.touch()
         with out.open("rb") as stream:
             yield out, stream
+
+
+def need_turns(arch: Arch, *, cache: Path, reporter: Reporter) -> None:
+    """Raise LabError if the plugin cannot end turns of the CPUs in the host's QEMU; BuildError."""
+    plugin = build_counter("contention", arch, cache=cache, reporter=reporter)
+    qemu = ARCHITECTURES[arch].qemu
+    # Without a file for the counts, the plugin ends QEMU once it has found what it needs.
+    argv = [qemu, "-M", "none", "-display", "none", "-plugin", f"file={plugin}"]
+    done = spawn.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    if lacks := re.search(r"contention plugin: (.+)", done.stderr):
+        raise LabError(
+            f"the contention clock does not work with {qemu} {qemu_version(arch)}: {lacks[1]}",
+            hint="install the QEMU of your distribution, or choose another clock.",
+        )
 
 
 def contention_arguments(

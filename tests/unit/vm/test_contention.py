@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 from pathlib import Path
 
-from kteardown.paths import data_dir
-from kteardown.vm.contention import MovedLine, Mover, Moves, StretchReader
+import pytest
+
+from kteardown.errors import LabError
+from kteardown.paths import cache_dir, data_dir
+from kteardown.progress import SilentReporter
+from kteardown.vm.contention import MovedLine, Mover, Moves, StretchReader, need_turns
 
 STRETCH = b"""\
 stretch 0 0
@@ -65,3 +70,51 @@ def test_the_rules_of_cache_lines(tmp_path: Path) -> None:
     flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
     subprocess.run(["gcc", *flags, "-o", program, *sources], check=True)
     subprocess.run([program], check=True)
+
+
+OTHER_QEMU = """\
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PLUGIN "file="
+
+/* Loads a plugin as QEMU does, and exports nothing that ends the turns of CPUs. */
+int main(int argc, char **argv)
+{
+	const struct {
+		const char *target;
+		int lowest, newest;
+	} info = {"x86_64", 2, 4};
+	int (*install)(unsigned long id, const void *info, int argc, char **argv);
+	void *plugin;
+
+	if (strstr(argv[argc - 1], "coverage")) {
+		fputs("the plugin needs a minimum version of 2\\n", stderr);
+		return 1;
+	}
+	if (!strcmp(argv[argc - 1], "--version")) {
+		puts("QEMU emulator version 99.1.2");
+		return 0;
+	}
+	plugin = dlopen(argv[argc - 1] + strlen(PLUGIN), RTLD_LAZY);
+	install = plugin ? dlsym(plugin, "qemu_plugin_install") : NULL;
+	return install ? -install(1, &info, 0, NULL) : 2;
+}
+"""
+
+
+def test_a_qemu_that_exports_too_little_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "other_qemu.c"
+    source.write_text(OTHER_QEMU)
+    program = tmp_path / "qemu-system-x86_64"
+    subprocess.run(["gcc", "-o", program, source, "-ldl"], check=True)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(LabError, match=r"qemu-system-x86_64 99\.1\.2: .* current_cpu"):
+        need_turns("x86_64", cache=tmp_path, reporter=SilentReporter())
+
+
+def test_the_qemu_of_this_host_can_end_turns() -> None:
+    need_turns("x86_64", cache=cache_dir(), reporter=SilentReporter())
