@@ -158,6 +158,77 @@ def test_the_library_replaces_only_what_qemu_calls(
     assert library(SilentReporter()) == built
 
 
+LIKE_QEMU = """\
+#include <pthread.h>
+#include <stdio.h>
+
+struct element {
+	void (*notify)(void);
+	struct element *next, **place;
+};
+static struct reader {
+	unsigned long since;
+	char waiting;
+	unsigned int depth;
+	struct reader *next, **place;
+	struct element *first;
+} reader;
+static struct element ends_turn = {.place = &reader.first};
+static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int is_ready;
+
+struct reader *get_ptr_rcu_reader(void)
+{
+	return &reader;
+}
+
+void rcu_remove_force_rcu_notifier(struct element *element)
+{
+	puts(element == &ends_turn ? "removed" : "another one");
+}
+
+static void *run_cpus(void *data)
+{
+	pthread_mutex_lock(&mutex);
+	is_ready = 1;
+	pthread_cond_wait(&cond, &mutex);
+	pthread_mutex_unlock(&mutex);
+	return data;
+}
+
+int main(int argc, char **argv)
+{
+	struct reader *head = &reader;
+	pthread_t thread;
+
+	/* In the list of all readers; it has something to call only with an argument. */
+	reader.since = 4;
+	reader.place = &head;
+	reader.first = argc > 1 ? &ends_turn : NULL;
+	pthread_create(&thread, NULL, run_cpus, argv);
+	for (int ready = 0; !ready; pthread_mutex_unlock(&mutex)) {
+		pthread_mutex_lock(&mutex);
+		ready = is_ready;
+	}
+	pthread_cond_broadcast(&cond);
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+
+
+def test_other_threads_of_qemu_end_no_turn(tmp_path: Path) -> None:
+    source = tmp_path / "like_qemu.c"
+    source.write_text(LIKE_QEMU)
+    program = tmp_path / "like_qemu"
+    subprocess.run(["gcc", "-rdynamic", "-pthread", "-o", program, source], check=True)
+    with preloaded(EXACT) as (prefix, inherit):
+        for arguments, printed in ((["x"], "removed\n"), ([], "")):
+            command = [*prefix, str(program), *arguments]
+            assert subprocess.check_output(command, pass_fds=inherit, text=True) == printed
+
+
 @pytest.mark.parametrize("others", ["", "/nowhere/other.so"])
 def test_it_is_loaded_beside_others_from_a_path_with_any_characters(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: str
