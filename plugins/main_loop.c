@@ -50,6 +50,8 @@
 #define AFTER_WAKE_UP_S 3
 /* Of what QEMU keeps for each thread that reads. */
 #define READER_WORDS 5
+/* Its other words are flags, depths and counts below this; what QEMU calls is on a stack. */
+#define LOWEST_STACK (1ULL << 36)
 
 static pthread_t main_thread, cpu_thread;
 static _Atomic(pthread_cond_t *) halt_cond;
@@ -91,6 +93,12 @@ static void end_wait(void)
 	(void)!real_write(wake, &one, sizeof(one));
 }
 
+/* What QEMU calls. */
+struct element {
+	void (*notify)(void);
+	struct element *next, **place;
+};
+
 /*
  * What QEMU calls to end the turn is in a list of the thread of the virtual CPUs, whose head is one
  * of the first words of what get_ptr_rcu_reader() returns. It is the word that points to an element
@@ -98,12 +106,9 @@ static void end_wait(void)
  */
 static void keep_turns(void)
 {
-	struct element {
-		void (*notify)(void);
-		struct element *next, **place;
-	} **word, **words;
 	struct element **(*reader)(void);
-	void (*forget)(struct element *element);
+	void (*forget)(struct element *);
+	struct element **words, **word;
 
 	reader = dlsym(RTLD_DEFAULT, "get_ptr_rcu_reader");
 	forget = dlsym(RTLD_DEFAULT, "rcu_remove_force_rcu_notifier");
@@ -111,7 +116,7 @@ static void keep_turns(void)
 		return;
 	words = reader();
 	for (word = words; word < words + READER_WORDS; word++)
-		if ((uintptr_t)*word > UINT32_MAX && !((uintptr_t)*word % sizeof(void *)) &&
+		if ((uintptr_t)*word > LOWEST_STACK && !((uintptr_t)*word % sizeof(void *)) &&
 		    (*word)->place == word) {
 			forget(*word);
 			return;

@@ -20,8 +20,9 @@ extern uint64_t turn_ticks;
 void cpus_prepare(void);
 
 /*
- * The CPU that executes, below MAX_CPUS. QEMU hands a CPU to all functions that it calls, but since
- * 9.1 that is the one for which the block was translated: with one thread, CPUs share their blocks.
+ * The CPU that executes, below MAX_CPUS. QEMU hands a CPU to all functions that it calls, but
+ * in 10.0 and 11.1 it is the one for which the block was translated, and with one thread CPUs share
+ * blocks.
  */
 unsigned int cpu_running(void);
 
