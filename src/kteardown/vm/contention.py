@@ -5,7 +5,6 @@
 
 import contextlib
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
