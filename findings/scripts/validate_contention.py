@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import Snapshot, load
 
+SEED = 1
 CHANGED = ("better", "worse", "mixed")
 
 
@@ -70,19 +72,21 @@ def pairs(
     boots: Sequence[BootRecords], seeds: int, number: int
 ) -> Iterator[tuple[str, list[BootRecords]]]:
     """Yield pairs, each with what it compares."""
-    rng = random.Random(1)
+    rng = random.Random(SEED)
     by_kernel: dict[str, dict[int, list[BootRecords]]] = defaultdict(lambda: defaultdict(list))
     for boot in boots:
         by_kernel[boot.start.kernel][boot.start.block].append(boot)
-    blocks = sorted(by_kernel[BASE])
+    blocks = sorted(set.intersection(*(set(of_kernel) for of_kernel in by_kernel.values())))
+    if len(blocks) < 2 * seeds:
+        sys.exit(f"{len(blocks)} seeds are measured on all kernels; {2 * seeds} are needed")
     for _ in range(number):
         drawn = rng.sample(blocks, 2 * seeds)
         first, second = sorted(drawn[:seeds]), sorted(drawn[seeds:])
         base = [boot for block in first for boot in by_kernel[BASE][block]]
         for kernel, of_kernel in by_kernel.items():
-            same = kernel != BASE
-            chosen = first if same else second
-            name = f"base and {kernel}" if same else "base and base, other seeds"
+            has_same_seeds = kernel != BASE
+            chosen = first if has_same_seeds else second
+            name = f"base and {kernel}" if has_same_seeds else "base and base, other seeds"
             yield name, pair(base, [boot for block in chosen for boot in of_kernel[block]])
 
 

@@ -2,11 +2,10 @@
 and locks.
 
 A stage whose run directory is complete boots nothing, so a hunt that was interrupted continues
-where it was. Before the stages is what they decide: from records to costs, to the functions that
-are responsible, and to processes that wait; from costs to finds, the verdict on every case; and
-which locks are held meanwhile, from a kernel with lock statistics
-(``kernels/fragments/lockstat.config``). These make every lock many times dearer, so nothing else is
-measured with it.
+where it was. Before the stages is what they decide: from records to costs, and to the functions
+that are responsible; from costs to finds, the verdict on every case; and which locks are held
+meanwhile, from a kernel with lock statistics (``kernels/fragments/lockstat.config``). These make
+every lock many times dearer, so nothing else is measured with it.
 """
 
 import os
@@ -22,6 +21,7 @@ from kteardown.run.setting import Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown.rundir.snapshot import load_plan
 from kteardown.vm.agent import build_agent
+from kteardown.vm.contention import need_turns
 from kteardown_hunt.catalogue import Cost, Kind, choose_kinds, load_kinds, possible
 from kteardown_hunt.finds import (
     MeasuredCase,
@@ -125,10 +125,10 @@ def finish(folder: HuntFolder, reporter: Reporter, *, jobs: int | None = None) -
     more = {
         "finds": tuple(finds),
         "rate": rate,
-        "owners": measure_owners(hunt, first, cases),
         "waits": measure_waits(hunt, first),
         "broadcasts": broadcasts,
         **measure_stays(hunt, first),
+        **measure_owners(hunt, first, cases),
     }
     result = hunt.save(cases, **more)
     if source := hunt.request.locks:
@@ -159,6 +159,8 @@ def _prepare(folder: HuntFolder, reporter: Reporter, jobs: int | None) -> Hunt:
         user=request.user,
         modules={kind.name: kind.modules for kind in kinds if kind.modules},
     )
+    if request.owners:
+        need_turns(ARCH, cache=cache_dir(), reporter=reporter)
     return Hunt(folder, request, catalogue, kinds, kernels, lab, options, reporter)
 
 

@@ -98,7 +98,7 @@ class Request(StrictModel):
     stay: tuple[str, ...] = ()
     """What else stays while objects are released: names of kinds, or ``all``."""
     owners: tuple[int, ...] = ()
-    """How many processes also release at once on the wall clock."""
+    """How many processes also release at once, on the contention clock."""
     command: str = ""
     started: str = ""
     """UTC; empty in hunts of earlier versions."""

@@ -2,68 +2,109 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+import psutil
 
 from kteardown.inputs.contention import TRANSFER_TICKS
-from kteardown.run.setting import Contention
+from kteardown.run.setting import Contention, Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.hunt import Hunt
 from kteardown_hunt.owner_plan import OWNERS_SEEDS, owners_plan, owners_sizes
-from kteardown_hunt.owners import counted_releases, scalings
-from kteardown_hunt.plan import Case
+from kteardown_hunt.owners import counted_releases, failed_releases, scalings
+from kteardown_hunt.plan import Case, memory_of
 from kteardown_hunt.result import CaseResult, OwnersElsewhere, OwnersResult
 
 _WORTH_CONFIRMING = 0.25
-"""The screen confirms what is above this share of the way from 1 to the number of processes: the
-verdict is ``parallel`` up to half of it, and two seeds seldom differ by a quarter."""
+"""Releases above this share of the way from 1 to the number of processes are confirmed.
+``parallel`` ends at half of the way."""
+_LEAST_SEEDS = 2
+"""With fewer seeds for a cost of a moved line, the confirmation has no verdict."""
 
 
 def measure_owners(
     hunt: Hunt, screened: Mapping[Case, MeasuredCase], cases: Sequence[CaseResult]
-) -> tuple[OwnersResult, ...]:
-    """Release the objects by several processes at once, as far as that is asked for.
+) -> dict[str, Any]:
+    """Release the objects by several processes at once, as far as that is asked for; return fields
+    of the result.
 
     Releases that are superlinear are finds already, and are left out. The others are released once
     by one process and once by the most processes; those that seem to wait for each other then with
     each number of processes, with further seeds, and with both costs of a moved line.
     """
     owners = hunt.request.owners
+    if not owners:
+        return {}
     alone = {
         Case(case.kind, case.way, case.user): case.growth["sync"].verdict
         for case in cases
         if "sync" in case.growth
     }
+    wanted = {case for case, verdict in alone.items() if verdict != "superlinear"}
     sizes = {
         case: chosen
         for case, measured_case in screened.items()
-        if alone.get(case, "superlinear") != "superlinear"
-        and (chosen := _sizes(measured_case, max(owners, default=1)))
+        if case in wanted and (chosen := _sizes(measured_case, max(owners)))
     }
-    if not owners or not sizes:
-        return ()
-    counts = Contention(lambda trial: 1, tuple(hunt.request.own_kinds), "hunt")
-    lab = replace(hunt.lab, contention=counts)
-    source = hunt.request.source
+    left_out = {"owners_left_out": len(wanted) - len(sizes)}
+    if not sizes:
+        return left_out
+    lab = _lab(hunt, max(owners))
     hunt.reporter.note(
         f"releasing by {max(owners)} processes at once on the contention clock: {len(sizes)} ways"
     )
-    plan = owners_plan(sizes, [source], owners[-1:], [0], TRANSFER_TICKS[:1], hunt.without_budget)
-    first = scalings(counted_releases(hunt.stage("owners-screen", plan, lab)), alone)
-    waiting = {
-        case: sizes[case]
-        for result in first
-        if result.ratio > 1 + _WORTH_CONFIRMING * (result.owners - 1)
-        and (case := _case(result)) in sizes
+    plan = owners_plan(
+        sizes, [hunt.request.source], owners[-1:], [0], TRANSFER_TICKS[:1], hunt.without_budget
+    )
+    boots = hunt.stage("owners-screen", plan, lab)
+    results = {
+        result.case: result
+        for result in scalings(counted_releases(boots), alone, TRANSFER_TICKS[:1], 1)
     }
+    waiting = {
+        case: chosen
+        for case, chosen in sizes.items()
+        if (result := results.get((case.kind, case.way, case.user)))
+        and result.ratio > 1 + _WORTH_CONFIRMING * (result.owners - 1)
+    }
+    confirmed, more_boots = _confirmed(hunt, lab, waiting, alone)
+    for case in waiting:
+        # What could not be confirmed is no find.
+        first = results[case.kind, case.way, case.user]
+        results[first.case] = first.model_copy(update={"verdict": "unknown"})
+    for result in confirmed:
+        results.pop(result.case, None)
+    return {
+        "owners": (*confirmed, *results.values()),
+        "owners_failed": failed_releases((*boots, *more_boots)),
+        **left_out,
+    }
+
+
+def _confirmed(
+    hunt: Hunt, lab: Lab, waiting: Mapping[Case, tuple[int, int]], alone: Mapping[Case, str]
+) -> tuple[list[OwnersResult], list[BootRecords]]:
+    """Measure what seems to wait with all seeds and costs; return the results and the boots of the
+    kernel that is hunted on."""
     if not waiting:
-        return first
+        return [], []
     hunt.reporter.note(f"confirming {len(waiting)} of them, which seem to wait for each other")
-    kernels = [source, *hunt.request.against]
+    kernels = [hunt.request.source, *hunt.request.against]
     seeds = range(OWNERS_SEEDS)
+    owners = hunt.request.owners
     plan = owners_plan(waiting, kernels, owners, seeds, TRANSFER_TICKS, hunt.without_budget)
-    second = _by_kernel(hunt.stage("owners", plan, lab), kernels, alone)
-    confirmed = {_case(result) for result in second}
-    return (*second, *(result for result in first if _case(result) not in confirmed))
+    boots = hunt.stage("owners", plan, lab)
+    here = [boot for boot in boots if boot.start.kernel == hunt.request.source]
+    return _by_kernel(boots, kernels, alone), here
+
+
+def _lab(hunt: Hunt, owners: int) -> Lab:
+    """Return the lab on the contention clock, with as many guests at a time as the host has memory
+    for."""
+    counts = Contention(lambda trial: 1, tuple(hunt.request.own_kinds), "hunt")
+    fitting = int(psutil.virtual_memory().total >> 20) // memory_of(owners)
+    return replace(hunt.lab, contention=counts, jobs=max(1, min(hunt.lab.jobs, fitting)))
 
 
 def _by_kernel(
@@ -71,22 +112,23 @@ def _by_kernel(
 ) -> list[OwnersResult]:
     """Return the results on the first kernel, with those on the others."""
     here, *others = (
-        scalings(counted_releases(boot for boot in boots if boot.start.kernel == kernel), alone)
+        scalings(
+            counted_releases(boot for boot in boots if boot.start.kernel == kernel),
+            alone,
+            TRANSFER_TICKS,
+            _LEAST_SEEDS,
+        )
         for kernel in kernels
     )
-    elsewhere: dict[tuple[Case, int], dict[str, OwnersElsewhere]] = {}
+    elsewhere: dict[object, dict[str, OwnersElsewhere]] = {}
     for kernel, results in zip(kernels[1:], others, strict=True):
         for result in results:
             figures = OwnersElsewhere(ratio=result.ratio, ci=result.ci, verdict=result.verdict)
-            elsewhere.setdefault((_case(result), result.owners), {})[kernel] = figures
+            elsewhere.setdefault((result.case, result.owners), {})[kernel] = figures
     return [
-        result.model_copy(update={"elsewhere": elsewhere.get((_case(result), result.owners), {})})
+        result.model_copy(update={"elsewhere": elsewhere.get((result.case, result.owners), {})})
         for result in here
     ]
-
-
-def _case(result: OwnersResult) -> Case:
-    return Case(result.kind, result.way, result.user)
 
 
 def _sizes(measured_case: MeasuredCase, owners: int) -> tuple[int, int] | None:

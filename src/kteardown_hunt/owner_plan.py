@@ -13,20 +13,22 @@ OWNERS_INSTRUCTIONS = 1_000_000
 slow."""
 OWNERS_FEWEST = 8
 """Objects of each process; with fewer, the time in which they release together is short."""
-_MOST_INSTRUCTIONS = 20_000_000
+_MOST_INSTRUCTIONS = 50_000_000
 """Of one process; objects that cost more are not released by several."""
 
 
 def owners_sizes(largest: int, each: float, owners: int) -> tuple[int, int] | None:
-    """Return two numbers of objects of each process, the second twice the first; None if they are
-    too expensive.
+    """Return two numbers of objects of each process, the second twice the first; None if too few
+    fit, or if they are too expensive.
 
     ``largest``: the most objects that fit into memory; ``each``: instructions that one object more
     takes.
     """
     most = min(max(OWNERS_FEWEST, int(OWNERS_INSTRUCTIONS / max(1.0, each))), largest // owners)
     half = most // 2
-    return (half, 2 * half) if half and 2 * half * each <= _MOST_INSTRUCTIONS else None
+    if most < OWNERS_FEWEST or 2 * half * each > _MOST_INSTRUCTIONS:
+        return None
+    return half, 2 * half
 
 
 def owners_plan(

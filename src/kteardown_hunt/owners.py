@@ -11,8 +11,9 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from statistics import fmean
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,10 +22,11 @@ from kteardown.model.record import TrialStart
 from kteardown.model.record_fields import ParamValue
 from kteardown.model.sharing import Sharing
 from kteardown.rundir.counting import BootRecords, trials
+from kteardown_hunt.finds import failure_of
 from kteardown_hunt.folder import case_of
 from kteardown_hunt.growth import STEEP, half_width
 from kteardown_hunt.plan import Case
-from kteardown_hunt.result import ContendedData, OwnersResult
+from kteardown_hunt.result import ContendedData, OwnersFailure, OwnersResult
 
 CONFIDENCE = 0.975
 """Of each one-sided bound of the times of several processes: the interval has 95%."""
@@ -34,28 +36,24 @@ _Data = tuple[str, tuple[str, ...]]
 
 
 @dataclass
+class Waited:
+    """What CPUs waited for data with one name, and in how many cache lines it is."""
+
+    ticks: float = 0.0
+    lines: float = 0.0
+
+
+@dataclass
 class Release:
     """What one release counted: all objects of all its processes together."""
 
     elapsed_ticks: float = 0.0
     asleep_ticks: float = 0.0
-    """What the CPUs of its processes slept meanwhile, together."""
+    """What the CPUs of its processes slept meanwhile, together; also at the end, while others still
+    release."""
     moves: float = 0.0
     locked: float = 0.0
-    waited_ticks: dict[_Data, float] = field(default_factory=lambda: defaultdict(float))
-
-    def without(self, other: Self) -> "Release":
-        """Return what this one counted more than another with fewer objects, or less."""
-        waited: dict[_Data, float] = defaultdict(float, self.waited_ticks)
-        for data, ticks in other.waited_ticks.items():
-            waited[data] -= ticks
-        return Release(
-            self.elapsed_ticks - other.elapsed_ticks,
-            self.asleep_ticks - other.asleep_ticks,
-            self.moves - other.moves,
-            self.locked - other.locked,
-            waited,
-        )
+    waited: dict[_Data, Waited] = field(default_factory=lambda: defaultdict(Waited))
 
 
 Counted = dict[tuple[Case, int], dict[tuple[int, int], dict[int, Release]]]
@@ -84,27 +82,35 @@ def counted_releases(boots: Iterable[BootRecords]) -> Counted:
 
 
 def _release(record: Sharing, samples: Mapping[str, Sequence[float]], owners: int) -> Release:
+    # Each process is bound to one of the first CPUs.
+    busy_ticks = sum(record.busy_ticks[:owners])
     release = Release(
         record.elapsed_ticks,
-        max(0.0, owners * record.elapsed_ticks - record.busy_ticks),
+        max(0.0, owners * record.elapsed_ticks - busy_ticks),
         samples["line_moves_count"][0],
         samples["locked_count"][0],
     )
     for data in record.data:
-        release.waited_ticks[data.name, () if data.name else data.movers] += data.waited_ticks
+        waited = release.waited[data.name, () if data.name else data.movers]
+        waited.ticks += data.waited_ticks
+        waited.lines += data.lines
     return release
 
 
-def scalings(counted: Counted, alone: Mapping[Case, str]) -> tuple[OwnersResult, ...]:
+def scalings(
+    counted: Counted, alone: Mapping[Case, str], costs: Sequence[int], least_seeds: int
+) -> tuple[OwnersResult, ...]:
     """Return how each case scales to each number of processes; the slowest first.
 
-    ``alone``: by case, the verdict on the release by one process on the instruction clock.
+    ``alone``: by case, the verdict on the release by one process on the instruction clock. The
+    others as for ``scaling``.
     """
-    results = [
-        result.model_copy(update={"alone": alone.get(case, "")})
-        for (case, owners), together in sorted(counted.items(), key=lambda item: item[0])
-        if owners > 1 and (result := scaling(case, owners, counted.get((case, 1), {}), together))
-    ]
+    results = []
+    for (case, owners), together in sorted(counted.items(), key=lambda item: item[0]):
+        if owners > 1:
+            by_one = counted.get((case, 1), {})
+            if result := scaling(case, owners, by_one, together, costs, least_seeds):
+                results.append(result.model_copy(update={"alone": alone.get(case, "")}))
     return tuple(sorted(results, key=lambda result: result.ratio / result.owners, reverse=True))
 
 
@@ -113,51 +119,72 @@ def scaling(
     owners: int,
     alone: Mapping[tuple[int, int], Mapping[int, Release]],
     together: Mapping[tuple[int, int], Mapping[int, Release]],
+    costs: Sequence[int],
+    least_seeds: int,
 ) -> OwnersResult | None:
     """Return the scaling, from releases by seed and cost of a moved line; None without any.
 
-    All figures are the difference between the two numbers of objects, so that what a release pays
-    once has no part in them. The ratio is the geometric mean over seeds and costs. Its interval
-    contains, for each cost, that of Student's t over the logarithms of the seeds: so a verdict
-    holds with each cost. With one seed the interval has no width.
+    Times and counts are the differences between the two numbers of objects, so that what a release
+    pays once has no part in them. The ratio is the geometric mean over seeds and costs. Its
+    interval contains, for each cost, that of Student's t over the logarithms of the seeds: so a
+    verdict holds with each cost. It is ``unknown`` unless each of ``costs`` has ``least_seeds``.
+    With one seed the interval has no width.
     """
-    by_cost: dict[int, list[float]] = defaultdict(list)
-    added: list[Release] = []
-    objects: set[tuple[int, int]] = set()
-    for (seed, cost), release in sorted(together.items()):
-        more = _added(release)
-        more_alone = _added(alone.get((seed, cost), {}))
-        if more is None or more_alone is None:
-            continue
-        by_cost[cost].append(math.log(more.elapsed_ticks / more_alone.elapsed_ticks))
-        added.append(more)
-        objects.add((min(release), max(release)))
-    if not added:
+    pairs = [
+        (cost, more, more_alone)
+        for (seed, cost), releases in sorted(together.items())
+        if (more := _Added.of(releases)) and (more_alone := _Added.of(alone.get((seed, cost), {})))
+    ]
+    if not pairs:
         return None
-    low, high = _interval(by_cost.values())
-    fewest, most = max(objects, key=lambda sizes: sizes[1])
-    released = owners * (most - fewest)
+    logs: dict[int, list[float]] = {cost: [] for cost in costs}
+    for cost, more, more_alone in pairs:
+        logs[cost].append(math.log(more.ticks / more_alone.ticks))
+    low, high = _interval(filter(None, logs.values()))
+    is_enough = min(map(len, logs.values())) >= least_seeds
+    added = [more for _, more, _ in pairs]
+    released = owners * added[0].objects
     return OwnersResult(
         **vars(case),
         owners=owners,
-        objects=most,
+        objects=added[0].most,
         boots=len(added),
-        ratio=math.exp(fmean(log for logs in by_cost.values() for log in logs)),
+        ratio=math.exp(fmean(chain(*logs.values()))),
         ci=(low, high),
-        verdict=_verdict(owners, low, high),
-        moves_each=fmean(release.moves for release in added) / released,
-        locked_each=fmean(release.locked for release in added) / released,
-        data=_contended(added),
-        asleep_share=_share(sum(release.asleep_ticks for release in added), added),
+        verdict=_verdict(owners, low, high) if is_enough else "unknown",
+        moves_each=fmean(more.moves for more in added) / released,
+        locked_each=fmean(more.locked for more in added) / released,
+        **_waiting([more.release for more in added]),
     )
 
 
-def _added(releases: Mapping[int, Release]) -> Release | None:
-    """Return what the larger number of objects adds; None if that takes no time."""
-    if len(releases) < 2:
-        return None
-    more = releases[max(releases)].without(releases[min(releases)])
-    return more if more.elapsed_ticks > 0 else None
+@dataclass(frozen=True)
+class _Added:
+    """What the larger one of two releases has more."""
+
+    most: int
+    """Objects of each process in ``release``, the larger one."""
+    release: Release
+    objects: int
+    ticks: float
+    moves: float
+    locked: float
+
+    @classmethod
+    def of(cls, releases: Mapping[int, Release]) -> Self | None:
+        """Return the difference; None if there is only one release, or if it takes no time."""
+        fewest, most = min(releases, default=0), max(releases, default=0)
+        if fewest == most or releases[most].elapsed_ticks <= releases[fewest].elapsed_ticks:
+            return None
+        less, release = releases[fewest], releases[most]
+        return cls(
+            most,
+            release,
+            most - fewest,
+            release.elapsed_ticks - less.elapsed_ticks,
+            release.moves - less.moves,
+            release.locked - less.locked,
+        )
 
 
 def _interval(by_cost: Iterable[Sequence[float]]) -> tuple[float, float]:
@@ -177,23 +204,40 @@ def _verdict(owners: int, low: float, high: float) -> str:
     return "parallel" if high < between else "serial" if low > between else "unknown"
 
 
-def _contended(added: Sequence[Release]) -> tuple[ContendedData, ...]:
-    """Return the data for which the CPUs wait longest."""
-    sums: dict[_Data, float] = defaultdict(float)
-    for release in added:
-        for data, ticks in release.waited_ticks.items():
-            sums[data] += ticks
-    order = sorted(sums, key=lambda data: (-sums[data], data))[:_SHOWN]
-    shares = {(name, movers): _share(sums[name, movers], added) for name, movers in order}
-    return tuple(
-        ContendedData(name=name, movers=movers, share=share)
-        for (name, movers), share in shares.items()
-        if share >= _LEAST_SHARE
-    )
+def _waiting(releases: Sequence[Release]) -> dict[str, Any]:
+    """Return for what the CPUs wait longest, and the share that they sleep, as fields of a result.
+
+    The shares are of the larger number of objects: data has a name by the functions that move it,
+    which may be others for fewer objects.
+    """
+    sums: dict[_Data, Waited] = defaultdict(Waited)
+    for release in releases:
+        for data, waited in release.waited.items():
+            sums[data].ticks += waited.ticks
+            sums[data].lines += waited.lines / len(releases)
+    asleep = sum(release.asleep_ticks for release in releases)
+    total = (sum(waited.ticks for waited in sums.values()) + asleep) or 1.0
+    longest = sorted(sums.items(), key=lambda entry: (-entry[1].ticks, entry[0]))[:_SHOWN]
+    return {
+        "data": tuple(
+            ContendedData(
+                name=name, movers=movers, share=waited.ticks / total, lines=round(waited.lines)
+            )
+            for (name, movers), waited in longest
+            if waited.ticks >= _LEAST_SHARE * total
+        ),
+        "asleep_share": asleep / total,
+    }
 
 
-def _share(ticks: float, added: Sequence[Release]) -> float:
-    """Return the share of all the time for which CPUs wait: for lines, and asleep."""
-    waited = sum(max(0.0, more) for release in added for more in release.waited_ticks.values())
-    asleep = sum(max(0.0, release.asleep_ticks) for release in added)
-    return max(0.0, ticks) / (waited + asleep) if waited + asleep > 0 else 0.0
+def failed_releases(boots: Iterable[BootRecords]) -> tuple[OwnersFailure, ...]:
+    """Return the first release of each case and number of processes that gave no counts."""
+    failed: dict[tuple[Case, int], OwnersFailure] = {}
+    for boot in boots:
+        for trial in trials(boot.records):
+            case, owners = case_of(trial.params), int(trial.params["owners"])
+            if not trial.usable:
+                failure = failure_of(trial, boot, int(trial.params["objects"]))
+                result = OwnersFailure(**vars(case), owners=owners, failed=failure)
+                failed.setdefault((case, owners), result)
+    return tuple(failed.values())

@@ -218,6 +218,11 @@ def _doublings(largest: int) -> int:
     return min(CONFIRM_SIZES, (largest // 5).bit_length())
 
 
+def memory_of(cpus: int) -> int:
+    """Return the memory of a guest in MB."""
+    return MEMORY_MB * max(1, cpus // 2)
+
+
 def plan_of_sizes(
     sizes: Mapping[Case, Sequence[int]],
     kernels: Sequence[str],
@@ -285,7 +290,7 @@ def plan_of_points(
     return Plan(
         boots=tuple(boots),
         cpus=options.cpus,
-        memory_mb=MEMORY_MB * max(1, options.cpus // 2),
+        memory_mb=memory_of(options.cpus),
         silence_s=SILENCE_S,
         independent=True,
     )

@@ -171,14 +171,15 @@ class Rate(StrictModel):
 class ContendedData(StrictModel):
     """Cache lines for which CPUs wait.
 
-    ``name`` is that of the symbols in the line; empty for memory that is allocated, which
-    ``movers`` describe: the functions that move it, or take the lock in it. ``share``: of all the
-    time for which CPUs wait for lines, or sleep.
+    ``name`` is that of the symbols in the lines; empty for memory that is allocated, which
+    ``movers`` describe: the functions that move it, or take the lock in it. ``lines`` is how many
+    lines have this name. ``share``: of all the time for which CPUs wait for lines, or sleep.
     """
 
     name: str
     movers: tuple[str, ...]
     share: float
+    lines: int = 1
 
 
 class OwnersElsewhere(StrictModel):
@@ -202,7 +203,6 @@ class OwnersResult(StrictModel):
     objects: int
     """Of each process."""
     boots: int
-    """One if only the screen measured it."""
     ratio: float
     ci: tuple[float, float]
     verdict: str
@@ -220,6 +220,11 @@ class OwnersResult(StrictModel):
     """On other kernels, by source."""
 
     @property
+    def case(self) -> tuple[str, Way, str]:
+        """Return kind, way and user."""
+        return self.kind, self.way, self.user
+
+    @property
     def waits(self) -> bool:
         """Return whether processes that release at once wait for each other."""
         return self.verdict in ("serial", "convoy")
@@ -228,6 +233,16 @@ class OwnersResult(StrictModel):
     def is_find(self) -> bool:
         """Return whether they wait although the release by one of them is linear."""
         return self.waits and self.alone == "linear"
+
+
+class OwnersFailure(StrictModel):
+    """A release by several processes at once, or by one beside them, that gave no counts."""
+
+    kind: KindName
+    way: Way
+    user: str
+    owners: int
+    failed: FailureResult
 
 
 class StayResult(StrictModel):
@@ -341,6 +356,10 @@ class HuntResult(StrictModel):
     rate: Rate | None = None
     owners: tuple[OwnersResult, ...] = ()
     """The slowest first, relative to the number of processes."""
+    owners_failed: tuple[OwnersFailure, ...] = ()
+    owners_left_out: int = 0
+    """Releases that were not measured with several processes: too few objects fit into memory, or
+    they are too expensive."""
     residents: dict[str, int] = Field(default={})
     """What ``--stay`` asked for: by kind, how many."""
     stays: tuple[StayResult, ...] = ()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
+import psutil
 import typer
 
 from kteardown.cli import complete, options
@@ -22,6 +23,7 @@ from kteardown.run import named
 from kteardown_hunt.catalogue import load_kinds, own_kinds
 from kteardown_hunt.folder import HuntFolder, Request
 from kteardown_hunt.further_tables import further_reports
+from kteardown_hunt.plan import memory_of
 from kteardown_hunt.result import HuntResult
 from kteardown_hunt.tables import program, report_text, shown_tables, summary, verdicts_line
 
@@ -217,6 +219,13 @@ def _owners(text: str) -> tuple[int, ...]:
         raise InputError(
             f"--owners {text}: {wrong[0]!r} is not a number of processes from 2 to {MOST_CPUS}",
             hint="each process has a CPU of the guest for itself, and no more are counted.",
+        )
+    needed_mb = memory_of(max(map(int, words), default=1))
+    if needed_mb > (most_mb := int(psutil.virtual_memory().total) >> 20):
+        raise InputError(
+            f"--owners {text}: a guest of {needed_mb:,} MB does not fit into this host, which has "
+            f"{most_mb:,} MB",
+            hint="choose fewer processes: a guest has 2 GB for each two of them.",
         )
     return tuple(sorted({int(word) for word in words}))
 

@@ -50,9 +50,9 @@ class Sharing(RecordFields):
     trial: Count
     repetition: Count
     elapsed_ticks: float = 0
-    """How long the repetition took by the clocks of the CPUs, and how long they were busy, all
-    together."""
-    busy_ticks: float = 0
+    """How long the repetition took, by the clock of the CPU that is farthest."""
+    busy_ticks: tuple[float, ...] = ()
+    """By CPU, how long it did not sleep; those that did not run at the end may be missing."""
     functions: tuple[SharingFunction, ...]
     data: tuple[SharedData, ...]
 

@@ -31,7 +31,8 @@ from kteardown.vm.job import BootJob
 
 _MOST_FUNCTIONS = 40
 _MOST_DATA = 40
-"""Of each, those with most moves are kept of a repetition."""
+"""Of each, so many with most moves are kept of a repetition, and as many functions with most locked
+instructions and data with most waiting."""
 _PART_OF_LINE = 0.25
 """A symbol that has less of the moves of a line is not named."""
 _MOVERS = 2
@@ -141,7 +142,7 @@ class BootCounts:
             trial=trial.index,
             repetition=repetition,
             elapsed_ticks=sum(stretch.elapsed_ticks for stretch in stretches),
-            busy_ticks=sum(stretch.busy_ticks for stretch in stretches),
+            busy_ticks=_busy_ticks(stretches),
             functions=_functions(stretches, self.names),
             data=_data(stretches, self.names.symbols),
         )
@@ -163,6 +164,14 @@ def _figures(stretches: Sequence[CountedStretch]) -> dict[str, int]:
         "program_shared_reads_count": programs.shared_reads,
         "program_shared_lines_count": programs.shared_lines,
     }
+
+
+def _busy_ticks(stretches: Sequence[CountedStretch]) -> tuple[float, ...]:
+    """Return by CPU how long it did not sleep in a repetition."""
+    last = max((cpu for stretch in stretches for cpu in stretch.busy_ticks), default=-1)
+    return tuple(
+        sum(stretch.busy_ticks.get(cpu, 0) for stretch in stretches) for cpu in range(last + 1)
+    )
 
 
 def _functions(stretches: Sequence[CountedStretch], names: Names) -> tuple[SharingFunction, ...]:
@@ -193,7 +202,10 @@ def _functions(stretches: Sequence[CountedStretch], names: Names) -> tuple[Shari
 
 
 def _data(stretches: Sequence[CountedStretch], symbols: SymbolMap) -> tuple[SharedData, ...]:
-    """Return the data with most moves: by its symbol, or by the functions that move its lines."""
+    """Return the data with most moves and that with most waiting.
+
+    Data has the name of its symbols, or is described by the functions that move its lines.
+    """
     groups: dict[tuple[str, tuple[str, ...]], list[MovedLine]] = defaultdict(list)
     for stretch in stretches:
         for line in stretch.lines:

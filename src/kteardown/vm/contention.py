@@ -83,8 +83,8 @@ class CountedStretch:
     """Of all CPUs, those of programs included."""
     elapsed_ticks: int = 0
     """By the clock of the CPU that is farthest."""
-    busy_ticks: int = 0
-    """Of all CPUs together, without those that they slept."""
+    busy_ticks: dict[int, int] = field(default_factory=dict)
+    """By CPU, how long it did not sleep."""
     kernel: Moves = Moves()
     programs: Moves = Moves()
     sites: dict[int, Moves] = field(default_factory=dict)
@@ -172,7 +172,7 @@ def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:
         now, slept_ticks = int(words[1]), int(words[4])
         stretch.instructions += int(words[2])
         stretch.elapsed_ticks = max(stretch.elapsed_ticks, now)
-        stretch.busy_ticks += now - slept_ticks
+        stretch.busy_ticks[int(words[0])] = now - slept_ticks
     elif kind == "count":
         counted = Moves(*map(int, words[1:]))
         if words[0] == "kernel":

@@ -37,7 +37,10 @@ class SimulatedHunt(Hunt):
         self.stages.append(name)
         return [
             reported(
-                [self.reports(boot.kernel, trial) for trial in boot.trials], boot.kernel, boot.seed
+                [self.reports(boot.kernel, trial) for trial in boot.trials],
+                boot.kernel,
+                boot.seed,
+                boot.machine,
             )
             for boot in plan.boots
         ]

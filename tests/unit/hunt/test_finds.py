@@ -179,3 +179,9 @@ def test_a_linear_release_that_waits_for_others_is_a_find_of_its_own() -> None:
         "Subject: flocks: 2 processes that release at once take 1.90 times as long\n"
     )
     assert "    ./flocks 100 exit & ./flocks 100 exit & wait\n" in text
+    # Results of earlier versions have no counts.
+    assert "on the wall clock" in text
+    counted = waits.model_copy(update={"moves_each": 3.0, "asleep_share": 1.0})
+    text = report_text(counted, result)
+    assert "wall clock" not in text
+    assert "Of the time for which the CPUs wait: sleeps (100.0%)." in text

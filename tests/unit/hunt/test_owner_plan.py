@@ -17,10 +17,11 @@ OPTIONS = Options(budget_minstr=0)
         # Few fit into memory, or few take a million instructions.
         (100, 1_000.0, (12, 24)),
         (18432, 900_000.0, (4, 8)),
+        (18432, 5_000_000.0, (4, 8)),
         # As cheap as nothing.
         (18432, -5.0, (2304, 4608)),
-        (18432, 5_000_000.0, None),
-        (3, 1_000.0, None),
+        (18432, 7_000_000.0, None),
+        (31, 1_000.0, None),
     ],
 )
 def test_each_process_executes_about_a_million_instructions(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kteardown_hunt.owner_tables import owners_table, what_is_waited_for
-from kteardown_hunt.result import ContendedData, OwnersResult
+from kteardown_hunt.result import ContendedData, FailureResult, OwnersFailure, OwnersResult
 from unit.hunt.recorded import result_of
 
 LOCK = ContendedData(name="tasklist_lock", movers=(), share=0.6)
-LINE = ContendedData(name="", movers=("do_exit", "release_task"), share=0.3)
+LINE = ContendedData(name="", movers=("do_exit", "release_task"), share=0.3, lines=576)
 SERIAL = OwnersResult(
     kind="flocks",
     way="exit",
@@ -51,10 +53,30 @@ def test_only_releases_that_wait_are_shown_unless_all_are_asked_for() -> None:
     ("change", "expected"),
     [
         ({}, "tasklist_lock (60.0%)"),
-        ({"data": (LINE,)}, "do_exit(), release_task() (30.0%)"),
+        ({"data": (LINE,)}, "do_exit(), release_task(), 576 lines (30.0%)"),
         ({"asleep_share": 0.7}, "sleeps (70.0%)"),
         ({"data": (), "asleep_share": 0.0}, ""),
     ],
 )
 def test_what_has_the_largest_share_is_named(change: dict[str, object], expected: str) -> None:
     assert what_is_waited_for(SERIAL.model_copy(update=change)) == expected
+
+
+def test_a_guest_that_fails_comes_first(tmp_path: Path) -> None:
+    failed = OwnersFailure(
+        kind="flocks",
+        way="call",
+        user="root",
+        owners=4,
+        failed=FailureResult(outcome="panic", objects=50, detail="Oops in do_exit()"),
+    )
+    update = {"owners": (SERIAL,), "owners_failed": (failed,), "owners_left_out": 3}
+    table = owners_table(result_of([], []).model_copy(update=update), everything=False)
+    assert table
+    cells = [dict(zip(table.keys.columns, row, strict=True)) for row in table.keys.rows]
+    assert [(row["way"].text, row["verdict"].text) for row in cells] == [
+        ("flocks, call", "panic"),
+        ("flocks, exit", "serial"),
+    ]
+    assert (cells[0]["verdict"].tone, cells[0]["waits for"].text) == ("worse", "Oops in do_exit()")
+    assert any(note.startswith("not measured: 3 ways") for note in table.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kteardown.model.record import BootEnd, BootStart, Record, Sample, TrialEnd, TrialStart
@@ -28,7 +28,12 @@ class ReportedTrial:
     """On the contention clock; 0 on others."""
 
 
-def reported(trials: Sequence[ReportedTrial], kernel: str = "k", seed: int = 1) -> BootRecords:
+def reported(
+    trials: Sequence[ReportedTrial],
+    kernel: str = "k",
+    seed: int = 1,
+    machine: Mapping[str, int] | None = None,
+) -> BootRecords:
     records: list[Record] = []
     for index, trial in enumerate(trials):
         params: dict[str, ParamValue] = {
@@ -38,6 +43,7 @@ def reported(trials: Sequence[ReportedTrial], kernel: str = "k", seed: int = 1) 
             "objects": trial.objects,
             "stay": trial.stay,
             **trial.params,
+            **(machine or {}),
         }
         records.append(TrialStart(trial=index, workload="hunt", params=params))
         records += [
@@ -83,7 +89,7 @@ def _sharing(index: int, ticks: float) -> Sharing:
         trial=index,
         repetition=0,
         elapsed_ticks=ticks,
-        busy_ticks=2 * ticks,
+        busy_ticks=(ticks, ticks),
         functions=(),
         data=(lock,),
     )

@@ -70,7 +70,7 @@ def test_the_samples_of_a_trial_are_for_one_object(tmp_path: Path) -> None:
     assert (values["line_moves_count"], values["locked_count"]) == (3.0, 2.0)
     assert (values["shared_lines_count"], values["program_line_moves_count"]) == (0.75, 1.0)
     assert isinstance(sharing, Sharing)
-    assert (sharing.elapsed_ticks, sharing.busy_ticks) == (100, 90)
+    assert (sharing.elapsed_ticks, sharing.busy_ticks) == (100, (90,))
     assert (sharing.data[0].spins, sharing.data[0].waited_ticks) == (5, 800)
     assert end == ended(0)
 

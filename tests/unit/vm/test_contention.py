@@ -37,7 +37,7 @@ def test_a_stretch_is_read_whole() -> None:
     movers = (Mover(0xFFFFFFFF81000010, 0xFFFFFFFF81000200, 0, 4), Mover(0x401000, 0, 24, 1))
     assert stretch.lines == [MovedLine(0xFFFFFFFF82000040, 5, 2, 3, 620, movers)]
     # A CPU that slept was not busy.
-    assert (stretch.elapsed_ticks, stretch.busy_ticks) == (100, 165)
+    assert (stretch.elapsed_ticks, stretch.busy_ticks) == (100, {0: 100, 1: 65})
 
 
 class Growing(io.RawIOBase):

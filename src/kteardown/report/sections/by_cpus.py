@@ -27,8 +27,8 @@ _T = TypeVar("_T")
 def by_other_parameters(values: Sequence[tuple[PointOf, _T]]) -> dict[PointKey, list[_T]]:
     """Return values of one workload by what their points have besides the number of CPUs.
 
-    Neither the cost of a moved line is in the keys, nor a parameter that each number of CPUs has
-    one value of, such as ``processes=cpus``.
+    The keys do not have the cost of a moved line, or a parameter that has one value for each number
+    of CPUs, such as ``processes=cpus``.
     """
     left_out = {CPUS, TRANSFER, *_with_cpus([point for point, _ in values])}
     places: dict[PointKey, list[_T]] = {}

@@ -31,7 +31,7 @@ class _Kind(NamedTuple):
     rows_of: Callable[[SharingProfile], Sequence[SharingRow]]
     others: Sequence[tuple[str, _CountsOf]]
     left_out: str
-    """What a table has at the most CPUs alone."""
+    """What a table has only at the largest number of CPUs."""
 
 
 _KINDS = (
@@ -79,8 +79,9 @@ def sharing_tables(result: Result) -> list[Table]:
     for profile in result.sharing:
         by_workload.setdefault(profile.workload, []).append(profile)
 
-    tables: list[Table] = []
+    every: list[Table] = []
     for profiles in by_workload.values():
+        tables: list[Table] = []
         places = by_other_parameters([(profile.point, profile) for profile in profiles])
         for place, mine in list(places.items())[-MOST_PLACES:]:
             tables += [t for kind in _KINDS if (t := _table(kind, place, mine, kernels))]
@@ -89,7 +90,13 @@ def sharing_tables(result: Result) -> list[Table]:
         if left > 0 and tables:
             note = f"only in result.json: {counted(left, 'setting')} of the other parameters"
             tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, note))
-    return tables
+        every += tables
+    return every
+
+
+def data_name(name: str, movers: Sequence[str]) -> str:
+    """Return the symbols in a line, or the functions that move it."""
+    return name or ", ".join(f"{mover}()" for mover in movers)
 
 
 def _table(
@@ -105,7 +112,7 @@ def _table(
         return None
 
     # One CPU moves no line.
-    moving = [cpus for cpus in by_cpus if any(row.moves(cpus) for row in shown)]
+    moving = [cpus for cpus in by_cpus if any(row.moves(cpus) for row in every)]
     most = max(by_cpus)
     blocks = [_block("moves", cpus, shown, _moves) for cpus in moving]
     blocks += [_block(name, most, shown, counts_of) for name, counts_of in kind.others]
@@ -141,7 +148,7 @@ def _rows(kind: _Kind, by_cpus: Mapping[int, SharingProfile], kernels: Sequence[
 
     rows = []
     for (name, movers), at in found.items():
-        words = name or ", ".join(f"{mover}()" for mover in movers)
+        words = data_name(name, movers)
         line = next((row.line for row in reversed(at.values()) if row.line), "")
         rows.append(_Row(words, line, kernels, at))
     descending = sorted(by_cpus, reverse=True)
