@@ -96,11 +96,15 @@ def _count(value: float | None) -> str | None:
 
 
 def what_is_waited_for(release: OwnersResult) -> str:
-    """Return for what the CPUs wait most, with its share: a lock, a line, or asleep."""
-    waits = [(data.share, _described(data)) for data in release.data]
-    waits.append((release.asleep_share, _ASLEEP))
-    part, name = max(waits)
-    return f"{name} ({share(part)})" if part else ""
+    """Return for what the CPUs wait most, with its share: a lock, lines, or asleep.
+
+    If they mostly sleep, it also has what they wait for besides.
+    """
+    lines = [f"{_described(data)} ({share(data.share)})" for data in release.data[:1]]
+    most = max((data.share for data in release.data), default=0.0)
+    if release.asleep_share > most:
+        lines.insert(0, f"{_ASLEEP} ({share(release.asleep_share)})")
+    return "; ".join(lines)
 
 
 def _described(data: ContendedData) -> str:

@@ -54,7 +54,8 @@ def test_only_releases_that_wait_are_shown_unless_all_are_asked_for() -> None:
     [
         ({}, "tasklist_lock (60.0%)"),
         ({"data": (LINE,)}, "do_exit(), release_task(), 576 lines (30.0%)"),
-        ({"asleep_share": 0.7}, "sleeps (70.0%)"),
+        ({"asleep_share": 0.7}, "sleeps (70.0%); tasklist_lock (60.0%)"),
+        ({"data": (), "asleep_share": 0.7}, "sleeps (70.0%)"),
         ({"data": (), "asleep_share": 0.0}, ""),
     ],
 )
