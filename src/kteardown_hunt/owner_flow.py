@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 
 from kteardown.inputs.contention import TRANSFER_TICKS
-from kteardown.run.setting import Contention, Lab
+from kteardown.run.setting import ContentionSetup, Lab
 from kteardown.rundir.counting import BootRecords
 from kteardown_hunt.finds import MeasuredCase
 from kteardown_hunt.hunt import Hunt
@@ -102,7 +102,7 @@ def _confirmed(
 def _lab(hunt: Hunt, owners: int) -> Lab:
     """Return the lab on the contention clock, with as many guests at a time as the host has memory
     for."""
-    counts = Contention(lambda trial: 1, tuple(hunt.request.own_kinds), "hunt")
+    counts = ContentionSetup(lambda trial: 1, tuple(hunt.request.own_kinds), "hunt")
     fitting = int(psutil.virtual_memory().total >> 20) // memory_of(owners)
     return replace(hunt.lab, contention=counts, jobs=max(1, min(hunt.lab.jobs, fitting)))
 

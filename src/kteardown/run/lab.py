@@ -20,7 +20,7 @@ from kteardown.progress import Reporter
 from kteardown.run.forecast import jobs_of
 from kteardown.run.guest_records import reports_of
 from kteardown.run.places import Where
-from kteardown.run.setting import Contention, Lab
+from kteardown.run.setting import ContentionSetup, Lab
 from kteardown.rundir.snapshot import Snapshot
 from kteardown.script.files import script_archives
 from kteardown.vm.agent import Also, build_agent
@@ -79,12 +79,12 @@ def make_lab(snapshot: Snapshot, reporter: Reporter, where: Where, *, counts: bo
     )
 
 
-def _contention(snapshot: Snapshot) -> Contention | None:
+def _contention(snapshot: Snapshot) -> ContentionSetup | None:
     experiment = snapshot.experiment
     if experiment.design.clock != "contention":
         return None
     workloads = snapshot.workloads
-    return Contention(
+    return ContentionSetup(
         lambda trial: objects_of(workloads[trial.workload], trial.params),
         tuple(own_sources(workloads, experiment.folder)),
     )

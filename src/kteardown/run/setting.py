@@ -47,7 +47,7 @@ class Bootable:
 
 
 @dataclass(frozen=True)
-class Contention:
+class ContentionSetup:
     """What the contention clock has to know about the guests.
 
     ``sources`` and ``also`` as for the agent, which marks what is counted.
@@ -81,7 +81,7 @@ class GuestSetup:
     """Whether records come while the guest runs, and not only at its end."""
     is_watched: bool = True
     """Whether the host of a guest sees what its other work takes from the guest."""
-    contention: Contention | None = None
+    contention: ContentionSetup | None = None
     """None on other clocks."""
     lost_limit: float | None = None
     """In real time: the share of its time above which a trial that lost it is disturbed; None: no
