@@ -173,10 +173,12 @@ class _Added:
     @classmethod
     def of(cls, releases: Mapping[int, Release]) -> Self | None:
         """Return the difference; None if there is only one release, or if it takes no time."""
-        fewest, most = min(releases, default=0), max(releases, default=0)
+        fewest = min(releases, default=0)
+        most = max(releases, default=0)
         if fewest == most or releases[most].elapsed_ticks <= releases[fewest].elapsed_ticks:
             return None
-        less, release = releases[fewest], releases[most]
+        less = releases[fewest]
+        release = releases[most]
         return cls(
             most,
             release,
@@ -235,7 +237,8 @@ def failed_releases(boots: Iterable[BootRecords]) -> tuple[OwnersFailure, ...]:
     failed: dict[tuple[Case, int], OwnersFailure] = {}
     for boot in boots:
         for trial in trials(boot.records):
-            case, owners = case_of(trial.params), int(trial.params["owners"])
+            case = case_of(trial.params)
+            owners = int(trial.params["owners"])
             if not trial.usable:
                 failure = failure_of(trial, boot, int(trial.params["objects"]))
                 result = OwnersFailure(**vars(case), owners=owners, failed=failure)

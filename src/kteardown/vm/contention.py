@@ -169,7 +169,8 @@ def _stretch(text: bytes) -> CountedStretch:
 
 def _take(stretch: CountedStretch, kind: str, words: Sequence[str]) -> None:
     if kind == "cpu":
-        now, slept_ticks = int(words[1]), int(words[4])
+        now = int(words[1])
+        slept_ticks = int(words[4])
         stretch.instructions += int(words[2])
         stretch.elapsed_ticks = max(stretch.elapsed_ticks, now)
         stretch.busy_ticks[int(words[0])] = now - slept_ticks
