@@ -15,7 +15,7 @@ import argparse
 import random
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -68,6 +68,12 @@ def pair(base: Sequence[BootRecords], changed: Sequence[BootRecords]) -> list[Bo
     return boots
 
 
+def whole(by_block: Mapping[int, Sequence[BootRecords]]) -> set[int]:
+    """Return the blocks that have all their boots: an interrupted run ends within a block."""
+    most = max(map(len, by_block.values()))
+    return {block for block, boots in by_block.items() if len(boots) == most}
+
+
 def pairs(
     boots: Sequence[BootRecords], seeds: int, number: int
 ) -> Iterator[tuple[str, list[BootRecords]]]:
@@ -76,7 +82,7 @@ def pairs(
     by_kernel: dict[str, dict[int, list[BootRecords]]] = defaultdict(lambda: defaultdict(list))
     for boot in boots:
         by_kernel[boot.start.kernel][boot.start.block].append(boot)
-    blocks = sorted(set.intersection(*(set(of_kernel) for of_kernel in by_kernel.values())))
+    blocks = sorted(set.intersection(*(whole(of_kernel) for of_kernel in by_kernel.values())))
     if len(blocks) < 2 * seeds:
         sys.exit(f"{len(blocks)} seeds are measured on all kernels; {2 * seeds} are needed")
     for _ in range(number):
