@@ -12,6 +12,7 @@ import typer
 from kteardown import spawn
 from kteardown.cli import complete, options
 from kteardown.errors import InputError, did_you_mean, failing
+from kteardown.flows.mail_series.person import PLACEHOLDER
 from kteardown.inputs.assignments import parse_assignments
 from kteardown.inputs.load import experiment_names, load_workload, workload_names
 from kteardown.inputs.options import Scripted
@@ -22,7 +23,6 @@ from kteardown.paths import cache_dir
 from kteardown.script.describe import describe, write
 
 _SKELETONS = Path(__file__).parent / "skeletons"
-_UNSIGNED = "kteardown developers <kteardown@localhost>"
 
 
 SkeletonKind = Literal["workload", "experiment", "series"]
@@ -125,9 +125,9 @@ def _experiment(name: str, workload: str) -> dict[Path, str]:
 
 def _series(name: str, patches: str) -> dict[Path, str]:
     folder = Path("series") / name
-    author = _person() or _UNSIGNED
+    author = _person() or PLACEHOLDER
     skeletons = sorted((_SKELETONS / "series").glob("*.patch"))
-    texts = {path.name: path.read_text().replace(_UNSIGNED, author) for path in skeletons}
+    texts = {path.name: path.read_text().replace(PLACEHOLDER, author) for path in skeletons}
     if patches:
         is_branch = ".." in patches and not patches.startswith(".") and not Path(patches).exists()
         origin = str(of_branch(patches, Path(), cache_dir())[1]) if is_branch else patches

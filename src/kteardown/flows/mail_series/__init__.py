@@ -1,0 +1,1 @@
+"""Write a series as mails that a person can send. Nothing is sent."""
