@@ -46,6 +46,8 @@ OTHER_FILES = {
     "flows/bisection/commits.py:_moved": "the patch of a layout twin, in the cache",
     "flows/bisection/search.py": "the git folder of a bisection, in the cache",
     "flows/mail_series/letter.py": "the cover letter of a series, which the user named",
+    "flows/mail_series/patch_text.py": "patches of a series, which the user named",
+    "flows/mail_series/repository.py": "a temporary folder",
     "flows/try_series/smallest.py": "a table of this package",
     "kteardown_hunt/tables.py": "sources of kinds, of this package or named by the user",
     "report/charts.py": "files of this package",
