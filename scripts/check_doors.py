@@ -45,6 +45,8 @@ OTHER_FILES = {
     "cli/things.py": "patches of series, which the user named",
     "flows/bisection/commits.py:_moved": "the patch of a layout twin, in the cache",
     "flows/bisection/search.py": "the git folder of a bisection, in the cache",
+    "flows/mail_series/checks.py": "a temporary folder",
+    "flows/mail_series/flow.py": "a temporary folder, and a new one that the user named",
     "flows/mail_series/letter.py": "the cover letter of a series, which the user named",
     "flows/mail_series/patch_text.py": "patches of a series, which the user named",
     "flows/mail_series/repository.py": "a temporary folder",
