@@ -1,11 +1,11 @@
 """Errors that end a command, each with its exit code.
 
-Exit codes: 0 done; 1 a verdict matched ``--fail-on``; 2 the input is wrong; 3 a kernel or the agent
-did not build, or a patch did not apply; 4 guests failed so often that there is nothing to report; 5
-the host or a tool on it failed; 6 a variant is broken; 7 nothing of a patch is in the kernel that
-was built; 8 no workload executes what a patch changes; 70 an error in kteardown itself; 130
-interrupted. An error that no class of this module is for never has the code 1, which means a
-verdict.
+Exit codes: 0 done; 1 a verdict matched ``--fail-on``, or a check of mails found something; 2 the
+input is wrong; 3 a kernel or the agent did not build, or a patch did not apply; 4 guests failed so
+often that there is nothing to report; 5 the host or a tool on it failed; 6 a variant is broken; 7
+nothing of a patch is in the kernel that was built; 8 no workload executes what a patch changes; 70
+an error in kteardown itself; 130 interrupted. An error that no class of this module is for never
+has the code 1, which means a verdict.
 
 Style of all errors: the message and the hint begin in lower case unless they begin with a name. The
 message has no full stop at its end. The hint is in the imperative with a full stop, or ends with a
@@ -111,7 +111,7 @@ class NotExercisedError(KteardownError):
 
 
 class GateError(KteardownError):
-    """A result does not pass ``--fail-on`` (``judge.answer``)."""
+    """A result does not pass ``--fail-on`` (``judge.answer``), or mails do not pass a check."""
 
     exit_code = 1
 

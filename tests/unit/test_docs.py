@@ -59,7 +59,9 @@ def commands(text: str) -> list[str]:
     text = re.sub(r"\\\n\s*", "", text)
     lines = re.findall(r"^(?:    |\$ |    \$ )(?:\.venv/bin/)?(kteardown .*)$", text, re.MULTILINE)
     inline = re.findall(r"(?<!`)`(kteardown [^`]+)`(?!`)", re.sub(r"\s*\n\s*", " ", text))
-    found = [re.split(r"\s+(?:\||>|<|#)\s?", line)[0] for line in lines + inline]
+    # Not what is between quotes, as the address of a person.
+    end = r"\s+(?:\||>|<|#)\s?(?=(?:[^']*'[^']*')*[^']*$)"
+    found = [re.split(end, line)[0] for line in lines + inline]
     # Without duplicates, and without the author's name in patches.
     return [line for line in dict.fromkeys(found) if not line.startswith("kteardown developers")]
 
