@@ -32,6 +32,7 @@
  *	r	runs
  *	s	is stopped
  *	m	is stopped, and was moved to its group then
+ *	a	is stopped again, after it was stopped and continued, and another member exited
  *	z	has exited, and was not reaped
  *	g	has exited, after it made a child in its group, which stopped later
  *	o	runs, and is no child of the parent but of its parent, which lives
@@ -55,6 +56,7 @@ static const struct scene {
 	{"the group of the parent", "s0z0s1", "1", PROCESS},
 	{"orphaned before", "g1", "1", PROCESS},
 	{"moved when it was stopped", "r1m1", "1", PROCESS},
+	{"stopped again", "r1a1", "1", PROCESS},
 	{"a new parent in the session", "s1z1s2", "", IN_SESSION},
 	{"a thread of the parent", "s1z1s2", "", THREAD},
 };
@@ -144,9 +146,29 @@ static _Noreturn void be_member(char what, int group)
 		_exit(0);
 	if (what == 'g')
 		exit_before_child();
-	if (strchr("smg", what))
+	if (strchr("smga", what))
 		MUST(raise(SIGSTOP));
 	stay();
+}
+
+/* A member is continued, another one exits and is not reaped, and the first is stopped again. */
+static void stop_again(struct member *member, int group)
+{
+	pid_t other;
+
+	MUST(kill(member->pid, SIGCONT));
+	while (!member->ready)
+		sleep_ms(1);
+	other = fork();
+	MUST(other);
+	if (!other) {
+		join(getpid(), group);
+		_exit(0);
+	}
+	must(task_wait_state(other, 'Z', LIMIT_MS), __LINE__);
+	MUST(kill(member->pid, SIGSTOP));
+	must(task_wait_state(member->pid, 'T', LIMIT_MS), __LINE__);
+	member->conts = 0;
 }
 
 static void make_member(struct member *member, char what, int group)
@@ -165,8 +187,10 @@ static void make_member(struct member *member, char what, int group)
 		if (what != 'm')
 			join(pid, group);
 	}
-	if (strchr("smg", what))
+	if (strchr("smga", what))
 		must(task_wait_state(member->pid, 'T', LIMIT_MS), __LINE__);
+	if (what == 'a')
+		stop_again(member, group);
 	if (what == 'm')
 		join(pid, group);
 	while ((what == 'r' || what == 'o') && !member->ready)
