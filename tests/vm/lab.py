@@ -105,19 +105,19 @@ def with_series(series: str, source: str) -> str:
     return f"patched:{data_dir('series') / series}@{source}"
 
 
-def stress_exit_linear(folder: Path, workload: str, wrong: Collection[str]) -> list[Boot]:
-    """Stress exit-linear, which is base here, and wrong versions of it, each of which changes one
+def stress_wrong(folder: Path, workload: str, series: str, wrong: Collection[str]) -> list[Boot]:
+    """Stress a series, which is base here, and wrong versions of it, each of which changes one
     file."""
-    source = with_series("exit-linear/pid", "debian:6.12")
+    source = with_series(series, "debian:6.12")
     return stress(folder, workload, source, [str(BROKEN / name) for name in wrong])
 
 
-def stress_exit_linear_elsewhere(folder: Path, workload: str, source: str) -> list[Boot]:
-    """Stress exit-linear on another kernel than 6.12, beside its base."""
+def stress_elsewhere(folder: Path, workload: str, series: str, source: str) -> list[Boot]:
+    """Stress a series on another kernel than 6.12, beside its base."""
     # On the instruction clock a guest of 6.1 can hang while it starts its second CPU, with QEMU
     # 7.2.
     design = WALL if source == "debian:6.1" else INSTRUCTIONS
-    return stress(folder, workload, source, ["exit-linear"], design)
+    return stress(folder, workload, source, [series], design)
 
 
 def run(folder: Path, experiment: str, *, guests_fail: bool = False) -> list[Boot]:

@@ -10,18 +10,16 @@ from vm import lab
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 WORKLOAD = "pgrp_stress"
-SERIES = "exit-linear"
+SERIES = "exit-stopped-groups"
 WRONG = {
-    "had-stop-broken-moved": "signaled: moved when it was stopped: ",
-    "reparent-broken-first": "signaled: two: ",
-    "reparent-broken-last": "signaled: two groups: ",
-    "reparent-broken-zombie": "signaled: orphaned before: ",
+    "stopped-broken-cleared": "signaled: ",
+    "stopped-broken-moved": "signaled: moved when it was stopped: ",
 }
 
 
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    return lab.stress_exit_linear(tmp_path_factory.mktemp("pgrp"), WORKLOAD, WRONG)
+    return lab.stress_wrong(tmp_path_factory.mktemp("pgrp"), WORKLOAD, f"{SERIES}/pid", WRONG)
 
 
 def test_orphaned_groups_get_their_signals(boots: list[lab.Boot]) -> None:
@@ -43,5 +41,5 @@ def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) ->
 def test_the_series_is_right_on_other_kernels(
     tmp_path_factory: pytest.TempPathFactory, source: str
 ) -> None:
-    boots = lab.stress_exit_linear_elsewhere(tmp_path_factory.mktemp("pgrp"), WORKLOAD, source)
+    boots = lab.stress_elsewhere(tmp_path_factory.mktemp("pgrp"), WORKLOAD, SERIES, source)
     lab.assert_right(boots, SERIES, WORKLOAD)

@@ -21,6 +21,7 @@ SOURCE = "debian:6.12"
 SERIES = (
     "freezer-skip-nofreeze",
     "exit-linear/pid",
+    "exit-stopped-groups/pid",
     "memcg-release-percpu",
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",

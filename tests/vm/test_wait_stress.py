@@ -22,7 +22,7 @@ CAUGHT_BY = {
 
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    return lab.stress_exit_linear(tmp_path_factory.mktemp("wait"), WORKLOAD, CAUGHT_BY)
+    return lab.stress_wrong(tmp_path_factory.mktemp("wait"), WORKLOAD, f"{SERIES}/pid", CAUGHT_BY)
 
 
 def test_no_child_is_missed(boots: list[lab.Boot]) -> None:
@@ -49,7 +49,7 @@ def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) ->
 def test_the_series_is_right_on_other_kernels(
     tmp_path_factory: pytest.TempPathFactory, source: str
 ) -> None:
-    boots = lab.stress_exit_linear_elsewhere(tmp_path_factory.mktemp("wait"), WORKLOAD, source)
+    boots = lab.stress_elsewhere(tmp_path_factory.mktemp("wait"), WORKLOAD, SERIES, source)
     lab.assert_right(boots, SERIES, WORKLOAD)
 
 
