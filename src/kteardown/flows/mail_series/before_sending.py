@@ -13,12 +13,17 @@ _BRAKE = "*** SUBJECT HERE ***"
 
 
 def steps(
-    *, is_draft: bool, is_of_git: bool, failed: Sequence[str], commits: Sequence[str]
+    *,
+    is_draft: bool,
+    is_of_git: bool,
+    failed: Sequence[str],
+    commits: Sequence[str],
+    new_files: Sequence[str],
 ) -> list[str]:
     """Return what is left to do, one sentence or two for each.
 
     ``failed`` are the names of the checks that found something, ``commits`` those that messages
-    name and nobody has looked up.
+    name and nobody has looked up, ``new_files`` those that the patches make.
     """
     texts = [
         "Read every patch, and answer for it: your Signed-off-by certifies the Developer's "
@@ -37,6 +42,10 @@ def steps(
             "Rebase on the tree of the maintainer, and write the mails anew with --base "
             "git:PATH@REV: they then have a base-commit, and are checked by the scripts of that "
             "tree.",
+        )
+    if new_files:
+        texts.insert(
+            1, f"See whether MAINTAINERS needs an entry for new files: {', '.join(new_files)}."
         )
     if commits:
         texts.insert(

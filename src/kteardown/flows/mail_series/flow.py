@@ -24,6 +24,7 @@ from kteardown.flows.mail_series.letter import CoverLetter, letter_of
 from kteardown.flows.mail_series.patch_text import (
     SentPatch,
     commits_in,
+    new_files_in,
     sent_patch,
     with_base,
     with_notes,
@@ -115,6 +116,7 @@ def write_mails(
             is_of_git=source.kind == "git",
             failed=[check.name for check in found if not check.passed],
             commits=[commit for commit in mails.commits if not _is_known(commit, source)],
+            new_files=mails.new_files,
         )
         mails.add_steps(todo)
         _publish(mails.out, folder)
@@ -180,6 +182,11 @@ class _Mails:
     def commits(self) -> list[str]:
         """Return the commits that the messages name."""
         return commits_in("\n".join(patch.message for patch in self._sent))
+
+    @property
+    def new_files(self) -> list[str]:
+        """Return the files that the patches make."""
+        return [name for patch in self._sent for name in new_files_in(patch.text)]
 
     @property
     def is_draft(self) -> bool:

@@ -20,6 +20,7 @@ _OF_DIFFSTAT = re.compile(
 _ANY_TAG = re.compile(r"[A-Z][\w-]*+: ")
 _TAG = re.compile(r"^(?:[A-Z][a-z]++(?:-[a-z]++)*-by|Cc): (.{1,300})$", re.MULTILINE)
 _COMMIT = re.compile(r"(?:\bcommit|^Fixes:)\s{1,3}([0-9a-f]{7,40})\b", re.MULTILINE | re.IGNORECASE)
+_NEW_FILE = re.compile(r"^--- /dev/null\n\+\+\+ b/(\S{1,300})$", re.MULTILINE)
 _CUT = b"\n---\n"
 _SIGNATURE = b"\n-- \n"
 
@@ -95,6 +96,11 @@ def people_in(text: str) -> list[str]:
 def commits_in(text: str) -> list[str]:
     """Return the ids of the commits that a message names."""
     return list(dict.fromkeys(_COMMIT.findall(text)))
+
+
+def new_files_in(patch: bytes) -> list[str]:
+    """Return the files that a patch makes."""
+    return _NEW_FILE.findall(patch.decode(errors="replace"))
 
 
 def with_notes(mail: bytes, notes: str) -> bytes:

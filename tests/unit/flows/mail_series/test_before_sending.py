@@ -7,16 +7,23 @@ from kteardown.flows.mail_series.recipients import Recipients
 
 
 def test_the_steps_fit_the_mails() -> None:
-    plain = steps(is_draft=False, is_of_git=True, failed=(), commits=())
-    draft = steps(is_draft=True, is_of_git=True, failed=(), commits=())
+    plain = steps(is_draft=False, is_of_git=True, failed=(), commits=(), new_files=())
+    draft = steps(is_draft=True, is_of_git=True, failed=(), commits=(), new_files=())
     assert draft[1:] == plain and "--author" in draft[0]
-    rebased = steps(is_draft=False, is_of_git=False, failed=(), commits=())
+    rebased = steps(is_draft=False, is_of_git=False, failed=(), commits=(), new_files=())
     assert [text for text in rebased if text not in plain] == [
         text for text in rebased if text.startswith("Rebase")
     ]
-    every = steps(is_draft=True, is_of_git=False, failed=["git am"], commits=["0123456789ab"])
+    every = steps(
+        is_draft=True,
+        is_of_git=False,
+        failed=["git am"],
+        commits=["0123456789ab"],
+        new_files=["mm/new.c"],
+    )
     assert "git am" in every[0]
     assert [text for text in every if "0123456789ab" in text] != []
+    assert [text for text in every if "mm/new.c" in text] != []
 
 
 def test_git_send_email_refuses_the_file() -> None:

@@ -9,6 +9,7 @@ import pytest
 from kteardown.errors import InputError
 from kteardown.flows.mail_series.patch_text import (
     commits_in,
+    new_files_in,
     notes_of,
     people_in,
     sent_patch,
@@ -105,3 +106,9 @@ def test_the_base_stands_above_the_signature() -> None:
 def test_a_file_without_a_patch_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="0 patches"):
         sent_patch(written(tmp_path, text), 1, 1, None)
+
+
+def test_the_files_that_a_patch_makes() -> None:
+    new = b"--- /dev/null\n+++ b/mm/new.c\n@@ -0,0 +1 @@\n+int x;\n"
+    changed = b"--- a/mm/old.c\n+++ b/mm/old.c\n@@ -1 +1 @@\n-int x;\n+int y;\n"
+    assert new_files_in(changed + new) == ["mm/new.c"]
