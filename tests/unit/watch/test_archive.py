@@ -148,6 +148,7 @@ def test_a_list_is_fetched_with_its_last_epochs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KTEARDOWN_ARCHIVE", str(tmp_path / "archive"))
+    monkeypatch.chdir(tmp_path)
     for number, mail in enumerate((b"zero", b"one", FREEZER)):
         epoch(tmp_path / "archive/cgroups" / str(number), [mail])
     cache = tmp_path / "cache"

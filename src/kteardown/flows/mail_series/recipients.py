@@ -7,6 +7,7 @@ lists in Cc. Everybody gets the whole series, as ``b4 send`` does it.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from email.charset import QP, Charset
 from email.utils import formataddr, getaddresses
 from pathlib import Path
 
@@ -21,6 +22,9 @@ _OPTIONS = ("--nogit", "--nogit-fallback", "--nogit-chief-penguins", "--norolest
 """Those of b4: what git of this host knows does not matter."""
 _STABLE_PREFIX = re.compile(r"\b\d+\.\d+")
 STABLE = "stable@vger.kernel.org"
+# Stated, since a program can change for all headers how UTF-8 is encoded, and b4 does.
+_UTF_8 = Charset("utf-8")
+_UTF_8.header_encoding = QP
 _MOST = 500
 """Recipients: a series that changes all of Linux has fewer."""
 
@@ -58,7 +62,7 @@ def find_recipients(
             is_address = "@" in mail and f"{name}{mail}".isprintable()
             is_new = key not in to and key not in cc and mail != sender.mail
             if is_address and is_new and len(to) + len(cc) < _MOST:
-                field[key] = formataddr((name, mail))
+                field[key] = formataddr((name, mail), _UTF_8)
 
     with reporter.task(f"Asking {SCRIPT} whom it concerns", len(patches)) as task:
         for number, patch in enumerate(patches):
