@@ -55,8 +55,10 @@ class Hunt(Evidence):
     @property
     def inputs(self) -> tuple[str, ...]:
         """The agent of the hunt, its kinds, and the series that it compares."""
-        sources = (self.result.source, *self.result.against)
-        series = {f"series/{source.partition(' on ')[0]}" for source in sources}
+        sources = {
+            source.partition(" on ")[0] for source in (self.result.source, *self.result.against)
+        }
+        series = {path for source in sources for path in (f"series/{source}", source)}
         kinds = {f"agent/hunt/kinds/{case.kind}.c" for case in self.result.cases}
         hunt = {
             str(file.relative_to(self.root))

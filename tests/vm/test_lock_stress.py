@@ -1,5 +1,5 @@
-"""Locks of files are released in every way: the shipped series loses none, wrong series are
-caught."""
+"""Locks of files are released in every way: the shipped patch and the contender that begins with it
+lose none, wrong series are caught."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
-SERIES = "locks-by-owner"
-RIGHT = ("base", f"{SERIES}@1", f"{SERIES}@2", SERIES)
+SHIPPED = "locks-leak-check"
+CONTENDER = lab.BROKEN / "locks-by-owner"
+VARIANTS = (SHIPPED, f"{CONTENDER}@2", str(CONTENDER))
+RIGHT = ("base", SHIPPED, "locks-by-owner@2", "locks-by-owner")
 CAUGHT_BY = {
     "locks-broken-first": "held",
     "locks-broken-lease": "leases",
@@ -29,8 +31,8 @@ def run(folder: pytest.TempPathFactory, source: str, variants: list[str]) -> dic
 @pytest.fixture(scope="module")
 def on_6_12(tmp_path_factory: pytest.TempPathFactory) -> dict[str, lab.Boot]:
     folder = tmp_path_factory.mktemp("series")
-    broken = [lab.on_top(folder, SERIES, name) for name in CAUGHT_BY]
-    return run(tmp_path_factory, "debian:6.12", [*RIGHT[1:], *broken])
+    broken = [lab.on_top(folder, CONTENDER, name) for name in CAUGHT_BY]
+    return run(tmp_path_factory, "debian:6.12", [*VARIANTS, *broken])
 
 
 @pytest.mark.parametrize("kernel", RIGHT)

@@ -25,8 +25,7 @@ SERIES = (
     "memcg-release-percpu",
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",
-    "locks-by-owner",
-    "userfaultfd-close-walk/fs",
+    "locks-leak-check",
     "cgroup-release-priv",
 )
 PARAMS = {

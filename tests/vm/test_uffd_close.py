@@ -1,4 +1,4 @@
-"""Closing a userfaultfd detaches it from every mapping: the shipped series does, wrong series are
+"""Closing a userfaultfd detaches it from every mapping: the contender does, wrong series are
 caught."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 WORKLOAD = "uffd_close"
 SERIES = "userfaultfd-close-walk"
+CONTENDER = lab.BROKEN / SERIES
 WRONG = {
     "uffd-broken-forked": "released: forked: ",
     "uffd-broken-grown": "released: grown: ",
@@ -23,8 +24,9 @@ WRONG = {
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
     folder = tmp_path_factory.mktemp("series")
-    wrong = [lab.on_top(folder, f"{SERIES}/fs", name) for name in WRONG]
-    return lab.stress(tmp_path_factory.mktemp("uffd"), WORKLOAD, "debian:6.12", [SERIES, *wrong])
+    wrong = [lab.on_top(folder, CONTENDER / "fs", name) for name in WRONG]
+    variants = [str(CONTENDER), *wrong]
+    return lab.stress(tmp_path_factory.mktemp("uffd"), WORKLOAD, "debian:6.12", variants)
 
 
 @pytest.mark.parametrize("kernel", ("base", SERIES))
@@ -42,5 +44,5 @@ def test_a_series_that_is_wrong_is_caught(boots: list[lab.Boot], kernel: str) ->
 def test_the_other_backport_detaches_every_mapping(
     tmp_path_factory: pytest.TempPathFactory, source: str
 ) -> None:
-    boots = lab.stress(tmp_path_factory.mktemp("uffd"), WORKLOAD, source, [SERIES])
+    boots = lab.stress(tmp_path_factory.mktemp("uffd"), WORKLOAD, source, [str(CONTENDER)])
     lab.assert_right(boots, SERIES, WORKLOAD)

@@ -80,8 +80,8 @@ def test_a_text_needs_few_steps_of_lint_and_a_module_no_compiler() -> None:
 
 
 def test_a_series_affects_the_guests_that_name_it() -> None:
-    _, guests = split("series/userfaultfd-close-walk/0001-a.patch")
-    assert "tests/vm/test_uffd_close.py" in guests
+    _, guests = split("series/memcg-swap-reparent/0001-a.patch")
+    assert "tests/vm/test_memcg_swap.py" in guests
     assert "tests/vm/test_masskill.py" not in guests
 
 
