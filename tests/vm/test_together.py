@@ -26,7 +26,6 @@ SERIES = (
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",
     "locks-leak-check",
-    "cgroup-release-priv",
 )
 PARAMS = {
     "pgrp_stress": "",
@@ -48,11 +47,8 @@ counts swap. 6.12 then warns of an underflow of ``memsw`` or ``kmem`` when a pag
 before is given back by a CPU that goes offline (drain_stock()) or for a cgroup that is removed
 (drain_obj_stock()).
 """
-AT_ONCE = {name: params for name, params in PARAMS.items() if name != "memcg_local"} | {
-    "psi_trigger": ""
-}
-"""For two CPUs at once, where nothing may be reported and base is not booted: 6.12 fails
-``psi_trigger``."""
+AT_ONCE = {name: params for name, params in PARAMS.items() if name != "memcg_local"}
+"""For two CPUs at once, where nothing may be reported and base is not booted."""
 SLOW = {"reads", "long_call"}
 """Limits in periods of the quota. On this kernel two reads at once take 0.6 s of CPU time, which
 the group pays for in 60 to 70 periods, so that the limit of 80 is sometimes exceeded.
