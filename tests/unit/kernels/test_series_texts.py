@@ -19,7 +19,7 @@ COVERS = sorted(ROOT.glob("series/*/0000-cover-letter.md"))
 PATCHES = sorted(ROOT.glob("series/**/*.patch"))
 # Tables, code, links, and what scripts/splice.py writes around a table.
 _NOT_PROSE = re.compile(
-    r"\||    |\t|Subject: |.*https?://|Measured with `kteardown |\*\*Not measured\*\*"
+    r"\||    |\t|Subject: |Fixes: |.*https?://|Measured with `kteardown |\*\*Not measured\*\*"
 )
 _BASE = re.compile(r"base: v(\d+\.\d+)\.\d+ \(Debian linux-source-\1\)(?:, backport (\S+))?")
 
@@ -104,6 +104,7 @@ def test_long_prose_is_found_and_what_is_no_prose_is_not() -> None:
         f"    {long}",
         f"\t{long}",
         f"Subject: {long}",
+        f"Fixes: {long}",
         f"Link: https://a.org/{long}",
     )
     assert too_long("\n".join((*others, f"Measured with `kteardown run {long}` (1)."))) == []
