@@ -1,5 +1,5 @@
-"""Locks of files are released in every way: the shipped patch and the contender that begins with it
-lose none, wrong series are caught."""
+"""Locks of files are released in every way: a contender and its first patches lose none, wrong
+series are caught."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from vm import lab
 
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
-SHIPPED = "locks-leak-check"
 CONTENDER = lab.BROKEN / "locks-by-owner"
-VARIANTS = (SHIPPED, f"{CONTENDER}@2", str(CONTENDER))
-RIGHT = ("base", SHIPPED, "locks-by-owner@2", "locks-by-owner")
+VARIANTS = (f"{CONTENDER}@1", f"{CONTENDER}@2", str(CONTENDER))
+RIGHT = ("base", "locks-by-owner@1", "locks-by-owner@2", "locks-by-owner")
 CAUGHT_BY = {
     "locks-broken-first": "held",
     "locks-broken-lease": "leases",

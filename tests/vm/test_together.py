@@ -25,7 +25,6 @@ SERIES = (
     "memcg-release-percpu",
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",
-    "locks-leak-check",
 )
 PARAMS = {
     "pgrp_stress": "",

@@ -108,7 +108,10 @@ def test_every_verb_has_help(verb: str, tmp_path: Path) -> None:
         (["run", "freezer", "--budget", "30m"], "--budget is only for a run with --until"),
         (["run", "freezer", "--until", "verdict", "--budget", "half"], "expected a time"),
         (["run", "freezer", "--layout-twin"], "--layout-twin is only for the wall clock"),
-        (["plan", "freezer", "--ablate", "--variant", "locks-leak-check"], "nothing to ablate"),
+        (
+            ["plan", "freezer", "--ablate", "--variant", "sched-unthrottle-batches"],
+            "nothing to ablate",
+        ),
         (
             ["build", "freezer", "--layout-twin", "--variant", "debian:7.2"],
             "no variant is a series",

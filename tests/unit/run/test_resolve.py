@@ -38,7 +38,8 @@ def test_base_is_first_and_a_series_has_its_patches() -> None:
 
 def test_an_ablation_adds_the_parts_of_series_that_are_not_variants() -> None:
     resolved = resolve(
-        freezer("freezer-skip-exited", "freezer-skip-exited@1", "locks-leak-check"), ablate=True
+        freezer("freezer-skip-exited", "freezer-skip-exited@1", "sched-unthrottle-batches"),
+        ablate=True,
     )
     added = resolved.kernels[4:]
     assert [kernel.name for kernel in added] == ["freezer-skip-exited@-1"]
@@ -67,7 +68,7 @@ def test_a_series_can_be_on_another_source_than_base() -> None:
 
 def test_nothing_to_ablate_is_an_error() -> None:
     with pytest.raises(InputError, match="nothing to ablate"):
-        resolve(freezer("locks-leak-check", "debian:7.2"), ablate=True)
+        resolve(freezer("sched-unthrottle-batches", "debian:7.2"), ablate=True)
 
 
 def test_variants_that_are_only_sources_have_no_layout_twin() -> None:
