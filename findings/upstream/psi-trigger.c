@@ -8,8 +8,8 @@
  * Run it as root with two CPUs that run at once, or as the init of a guest (then ROUNDS is a word
  * of the kernel's command line, and the guest is switched off at the end). A kernel with KASAN and
  * without commit 94a4acfec146 ("cgroup/psi: Set of->priv to NULL upon file release") reports
- * "slab-use-after-free in pressure_write", and threads called psimon are left, which use the memory
- * of cgroups that are freed.
+ * "slab-use-after-free in pressure_write", and threads called psimon are left. By reading, these use
+ * the memory of cgroups that are freed.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
