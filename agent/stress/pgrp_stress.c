@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,30 +36,38 @@
  *	a	is stopped again, after it was stopped and continued, and another member exited
  *	z	has exited, and was not reaped
  *	g	has exited, after it made a child in its group, which stopped later
+ *	l	is a leader that has exited, with a thread that lives
  *	o	runs, and is no child of the parent but of its parent, which lives
  */
 static const struct scene {
 	const char *name, *members;
 	const char *signaled; /* the groups that get the signals */
+	/*
+	 * A group that was orphaned before its member was stopped. This exit does not orphan
+	 * it, but Linux has always sent the signals then: both are right.
+	 */
+	const char *before;
 	/* The parent, the parent in a session with a subreaper, or only a thread of the parent. */
 	enum { PROCESS, IN_SESSION, THREAD } dies;
 } scenes[] = {
-	{"one", "s1", "1", PROCESS},
-	{"two", "s1s1", "1", PROCESS},
-	{"zombies first", "z1z1s1", "1", PROCESS},
-	{"zombies last", "s1z1z1", "1", PROCESS},
-	{"one runs", "r1s1", "1", PROCESS},
-	{"none is stopped", "r1r1z1", "", PROCESS},
-	{"two groups", "s1z1s2z2", "12", PROCESS},
-	{"groups alternate", "s1s2z1z2s1s2", "12", PROCESS},
-	{"still connected", "s1z1o1", "", PROCESS},
-	{"one of two still connected", "s1o1z1s2", "2", PROCESS},
-	{"the group of the parent", "s0z0s1", "1", PROCESS},
-	{"orphaned before", "g1", "1", PROCESS},
-	{"moved when it was stopped", "r1m1", "1", PROCESS},
-	{"stopped again", "r1a1", "1", PROCESS},
-	{"a new parent in the session", "s1z1s2", "", IN_SESSION},
-	{"a thread of the parent", "s1z1s2", "", THREAD},
+	{"one", "s1", "1", "", PROCESS},
+	{"two", "s1s1", "1", "", PROCESS},
+	{"zombies first", "z1z1s1", "1", "", PROCESS},
+	{"zombies last", "s1z1z1", "1", "", PROCESS},
+	{"one runs", "r1s1", "1", "", PROCESS},
+	{"none is stopped", "r1r1z1", "", "", PROCESS},
+	{"two groups", "s1z1s2z2", "12", "", PROCESS},
+	{"groups alternate", "s1s2z1z2s1s2", "12", "", PROCESS},
+	{"still connected", "s1z1o1", "", "", PROCESS},
+	{"one of two still connected", "s1o1z1s2", "2", "", PROCESS},
+	{"the group of the parent", "s0z0s1", "1", "", PROCESS},
+	{"orphaned before", "g1", "", "1", PROCESS},
+	{"a leader has exited, last", "g1l1", "1", "", PROCESS},
+	{"a leader has exited, first", "l1g1", "1", "", PROCESS},
+	{"moved when it was stopped", "r1m1", "1", "", PROCESS},
+	{"stopped again", "r1a1", "1", "", PROCESS},
+	{"a new parent in the session", "s1z1s2", "", "", IN_SESSION},
+	{"a thread of the parent", "s1z1s2", "", "", THREAD},
 };
 
 static struct shared {
@@ -136,6 +145,22 @@ static void exit_before_child(void)
 		sleep_ms(1);
 }
 
+static void *stay_on(void *unused)
+{
+	(void)unused;
+	stay();
+}
+
+/* Only a thread goes on. */
+static _Noreturn void exit_leader(void)
+{
+	pthread_t thread;
+
+	must(!pthread_create(&thread, NULL, stay_on, NULL), __LINE__);
+	syscall(SYS_exit, 0);
+	__builtin_unreachable();
+}
+
 static _Noreturn void be_member(char what, int group)
 {
 	if (what != 'm')
@@ -146,6 +171,8 @@ static _Noreturn void be_member(char what, int group)
 		_exit(0);
 	if (what == 'g')
 		exit_before_child();
+	if (what == 'l')
+		exit_leader();
 	if (strchr("smga", what))
 		MUST(raise(SIGSTOP));
 	stay();
@@ -180,7 +207,7 @@ static void make_member(struct member *member, char what, int group)
 	MUST(pid);
 	if (!pid)
 		be_member(what, group);
-	if (what == 'z' || what == 'g') {
+	if (strchr("zgl", what)) {
 		must(task_wait_state(pid, 'Z', LIMIT_MS), __LINE__);
 	} else {
 		member->pid = pid;
@@ -193,7 +220,7 @@ static void make_member(struct member *member, char what, int group)
 		stop_again(member, group);
 	if (what == 'm')
 		join(pid, group);
-	while ((what == 'r' || what == 'o') && !member->ready)
+	while (strchr("rol", what) && !member->ready)
 		sleep_ms(1);
 }
 
@@ -262,10 +289,23 @@ static bool as_expected(const struct scene *scene, bool signaled)
 
 		if (scene->members[2 * i] == 'z' || expected != signaled)
 			continue;
+		if (strchr(scene->before, scene->members[2 * i + 1]))
+			continue;
 		if (member->hups != expected || member->conts != expected)
 			return false;
 	}
 	return true;
+}
+
+/* How many members of groups that were orphaned before have got both signals. */
+static int64_t signaled_before(const struct scene *scene)
+{
+	int64_t members = 0;
+
+	for (int i = 0; scene->members[2 * i]; i++)
+		if (strchr(scene->before, scene->members[2 * i + 1]))
+			members += shared->members[i].hups && shared->members[i].conts;
+	return members;
 }
 
 static void check_scene(struct trial *t, const struct scene *scene)
@@ -279,6 +319,8 @@ static void check_scene(struct trial *t, const struct scene *scene)
 	sleep_ms(NONE_MS);
 	wl_check(t, "not_signaled", as_expected(scene, false), "%s: SIGHUP or SIGCONT",
 		 scene->name);
+	if (*scene->before)
+		wl_sample(t, "signaled_before_count", signaled_before(scene));
 }
 
 /* Kills the groups; what has no other parent is a child of the agent then. */

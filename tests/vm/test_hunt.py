@@ -139,7 +139,7 @@ def test_a_program_of_one_file_shows_the_find(hunted: Path, tmp_path: Path) -> N
 def test_a_series_that_fixes_the_find_is_measured_too(hunted: Path, tmp_path: Path) -> None:
     runs, file = tmp_path / "runs", tmp_path / "hunt.json"
     shutil.copytree(hunted / "runs", runs, symlinks=True)
-    series = "exit-stopped-groups"
+    series = "exit-reparent-zombies"
     done = kteardown(
         "hunt", "--resume", "last", "--against", series, "--json", str(file), runs=runs
     )
@@ -150,8 +150,8 @@ def test_a_series_that_fixes_the_find_is_measured_too(hunted: Path, tmp_path: Pa
 
 
 @pytest.mark.full
-def test_process_groups_that_were_stopped_once_are_looked_at_once(tmp_path: Path) -> None:
-    file, series = tmp_path / "hunt.json", "exit-stopped-groups"
+def test_the_exit_of_a_parent_is_linear_for_two_groups_that_alternate(tmp_path: Path) -> None:
+    file, series = tmp_path / "hunt.json", "exit-reparent-zombies"
     kteardown(
         *("hunt", "--source", "debian:6.12", "--kinds", "zombies_two_groups", "--budget", "200"),
         *("--against", series, "--json", str(file)),

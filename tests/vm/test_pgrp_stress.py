@@ -10,25 +10,29 @@ from vm import lab
 pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 WORKLOAD = "pgrp_stress"
-SERIES = "exit-stopped-groups"
+SERIES = "exit-reparent-zombies"
 WRONG = {
-    "stopped-broken-cleared": "signaled: ",
-    "stopped-broken-moved": "signaled: moved when it was stopped: ",
+    "reparent-broken-leader": "signaled: a leader has exited, ",
+    "reparent-broken-live": "signaled: ",
 }
 
 
 @pytest.fixture(scope="module")
 def boots(tmp_path_factory: pytest.TempPathFactory) -> list[lab.Boot]:
-    return lab.stress_wrong(tmp_path_factory.mktemp("pgrp"), WORKLOAD, f"{SERIES}/pid", WRONG)
+    return lab.stress_wrong(tmp_path_factory.mktemp("pgrp"), WORKLOAD, SERIES, WRONG)
 
 
-def test_orphaned_groups_get_their_signals(boots: list[lab.Boot]) -> None:
+def test_orphaned_groups_get_their_signals_and_only_those(boots: list[lab.Boot]) -> None:
     lab.assert_right(boots, "base", WORKLOAD)
+    assert _signaled_before(boots, "base") == 0
 
 
-def test_they_get_them_without_the_series(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_without_the_series_a_group_that_was_orphaned_before_gets_them_too(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     boots = lab.stress(tmp_path_factory.mktemp("pgrp"), WORKLOAD, "debian:6.12", [])
     lab.assert_right(boots, "base", WORKLOAD)
+    assert _signaled_before(boots, "base") == 1
 
 
 @pytest.mark.parametrize("kernel", WRONG)
@@ -43,3 +47,9 @@ def test_the_series_is_right_on_other_kernels(
 ) -> None:
     boots = lab.stress_elsewhere(tmp_path_factory.mktemp("pgrp"), WORKLOAD, SERIES, source)
     lab.assert_right(boots, SERIES, WORKLOAD)
+
+
+def _signaled_before(boots: list[lab.Boot], kernel: str) -> int:
+    (boot,) = (boot for boot in boots if boot.kernel == kernel)
+    (trial,) = boot.trials
+    return int(trial.samples["signaled_before_count"][0])

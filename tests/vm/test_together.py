@@ -21,7 +21,7 @@ SOURCE = "debian:6.12"
 SERIES = (
     "freezer-skip-nofreeze",
     "exit-linear/pid",
-    "exit-stopped-groups/pid",
+    "exit-reparent-zombies",
     "memcg-release-percpu",
     "zsmalloc-lockless-free/page",
     "sched-task-throttle",
