@@ -2,6 +2,8 @@
 #include "mrelease.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,21 +23,33 @@ int mrelease_open(struct trial *t, pid_t pid)
 	return 0;
 }
 
-int mrelease_all(struct trial *t)
+static int release_all(struct trial *t)
 {
 	for (int i = 0; i < count; i++) {
 		int64_t start = now_ns();
 
 		/*
-		 * A process may have run since it was killed, and have freed its memory (ESRCH).
-		 * EAGAIN means that a part could not be freed, as its exit frees it right now.
+		 * ESRCH: the process has freed its memory itself. EAGAIN: a part is being freed
+		 * by its exit at this moment.
 		 */
 		if (syscall(SYS_process_mrelease, pidfds[i], 0) && errno != ESRCH &&
 		    errno != EAGAIN)
-			return wl_fail(t, "process_mrelease: %s", strerror(errno));
+			return wl_fail(t, "process_mrelease: %m");
 		wl_sample(t, "mrelease_ns", now_ns() - start);
 	}
 	return 0;
+}
+
+int mrelease_kill(struct trial *t, pid_t group)
+{
+	const struct sched_param first = {.sched_priority = 1}, none = {0};
+	int failed;
+
+	if (sched_setscheduler(0, SCHED_FIFO, &first))
+		return wl_fail(t, "cannot become a real-time task: %m");
+	failed = kill(-group, SIGKILL) ? wl_fail(t, "cannot send the signal: %m") : release_all(t);
+	sched_setscheduler(0, SCHED_OTHER, &none);
+	return failed;
 }
 
 void mrelease_close(void)

@@ -160,10 +160,12 @@ static int kill_members(struct trial *t, int64_t start)
 {
 	int status;
 
-	if (kill(-group, SIGKILL))
+	if (end_by == END_MRELEASE) {
+		if (mrelease_kill(t, group))
+			return -1;
+	} else if (kill(-group, SIGKILL)) {
 		return wl_fail(t, "cannot send the signal: %m");
-	if (end_by == END_MRELEASE && mrelease_all(t))
-		return -1;
+	}
 	for (int i = 0; i < processes; i++) {
 		if (waitpid(-group, &status, 0) < 0)
 			return wl_fail(t, "cannot wait for the process: %m");
