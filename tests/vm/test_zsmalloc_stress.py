@@ -87,3 +87,15 @@ def test_the_backport_for_7_2_keeps_every_page(
         (trial,) = boot.trials
         assert trial.checks == EXPECTED, (boot.kernel, trial.wrong)
         assert trial.samples["migrated_pages_count"][0] > 0
+
+
+@pytest.mark.parametrize("contender", ("contender-defer-zspages", "contender-defer-objects"))
+def test_a_worker_that_frees_later_keeps_every_page(
+    tmp_path_factory: pytest.TempPathFactory, contender: str
+) -> None:
+    variant = lab.on_top(tmp_path_factory.mktemp("series"), f"{SERIES}/zpdesc", contender)
+    boots = run(tmp_path_factory, "debian:7.2", [variant], "zram", lab.WALL)
+    (boot,) = (boot for boot in boots if boot.kernel != "base")
+    assert boot.outcome == "ok", boot.detail
+    (trial,) = boot.trials
+    assert trial.checks == EXPECTED, trial.wrong

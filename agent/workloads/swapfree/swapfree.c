@@ -21,6 +21,7 @@
 #include "lib/meminfo.h"
 #include "lib/swap_data.h"
 #include "lock_metrics.h"
+#include "mrelease.h"
 
 #define MAX_PROCESSES 256
 #define SETTLE_MS 20
@@ -31,7 +32,7 @@
 #define TABLE_BYTES_PER_PAGE 64
 #define SPARE (64 << 20)
 
-enum end { END_MUNMAP, END_EXIT, END_REWRITE };
+enum end { END_MUNMAP, END_EXIT, END_MRELEASE, END_REWRITE };
 
 /* The result of a process, in memory that all of them share. */
 struct result {
@@ -120,6 +121,7 @@ static int start_members(struct trial *t)
 {
 	bool one_size = !strcmp(wl_param_str(t, "sizes"), "one");
 	char bytes[MAX_PROCESSES];
+	pid_t pids[MAX_PROCESSES];
 
 	memset(results, 0, MAX_PROCESSES * sizeof(*results));
 	if (pipe2(ready, O_CLOEXEC) || pipe2(go, O_CLOEXEC) || pipe2(done, O_CLOEXEC) ||
@@ -135,7 +137,12 @@ static int start_members(struct trial *t)
 			run_member(i, one_size);
 		group = group ? group : pid;
 		setpgid(pid, group);
+		pids[i] = pid;
 	}
+	/* Only now, so that no process inherits them. */
+	for (int i = 0; end_by == END_MRELEASE && i < processes; i++)
+		if (mrelease_open(t, pids[i]))
+			return -1;
 	close_end(&ready[1]);
 	close_end(&done[1]);
 	if (read_all(ready[0], bytes, processes))
@@ -153,8 +160,12 @@ static int kill_members(struct trial *t, int64_t start)
 {
 	int status;
 
-	if (kill(-group, SIGKILL))
+	if (end_by == END_MRELEASE) {
+		if (mrelease_kill(t, group))
+			return -1;
+	} else if (kill(-group, SIGKILL)) {
 		return wl_fail(t, "cannot send the signal: %m");
+	}
 	for (int i = 0; i < processes; i++) {
 		if (waitpid(-group, &status, 0) < 0)
 			return wl_fail(t, "cannot wait for the process: %m");
@@ -169,7 +180,7 @@ static int release_members(struct trial *t, int64_t *start)
 	char bytes[MAX_PROCESSES];
 
 	*start = now_ns();
-	if (end_by == END_EXIT)
+	if (end_by == END_EXIT || end_by == END_MRELEASE)
 		return kill_members(t, *start);
 	close_end(&go[1]);
 	if (read_all(done[0], bytes, processes))
@@ -281,6 +292,7 @@ static int measure(struct trial *t, const struct pool_usage *before)
 static void reap_members(void)
 {
 	close_pipes();
+	mrelease_close();
 	while (group && (waitpid(-group, NULL, 0) > 0 || errno == EINTR))
 		;
 	group = 0;
@@ -333,7 +345,7 @@ static int check_memory(struct trial *t)
 static int setup(struct trial *t)
 {
 	static const char *const backends[] = {"zram", "zswap", "direct", NULL};
-	static const char *const ends[] = {"munmap", "exit", "rewrite", NULL};
+	static const char *const ends[] = {"munmap", "exit", "mrelease", "rewrite", NULL};
 
 	ready[0] = ready[1] = go[0] = go[1] = -1;
 	done[0] = done[1] = leave[0] = leave[1] = -1;
@@ -343,10 +355,12 @@ static int setup(struct trial *t)
 	bytes_each = wl_param_int(t, "mb") << 20;
 	backend = wl_param_choice(t, "backend", backends);
 	end_by = wl_param_choice(t, "end", ends);
-	if (end_by == END_EXIT && backend == BACKEND_DIRECT)
+	if ((end_by == END_EXIT || end_by == END_MRELEASE) && backend == BACKEND_DIRECT)
 		return wl_fail(
-			t, "end=exit frees swap, but what was written to the device "
-			   "(backend=direct) outlives its writer; choose another end or backend");
+			t,
+			"end=%s frees swap, but what was written to the device "
+			"(backend=direct) outlives its writer; choose another end or backend",
+			wl_param_str(t, "end"));
 	if (end_by == END_REWRITE && backend != BACKEND_DIRECT)
 		return wl_fail(t, "end=rewrite needs backend=direct");
 	results = mmap(NULL, MAX_PROCESSES * sizeof(*results), PROT_READ | PROT_WRITE,
