@@ -280,7 +280,7 @@ def test_what_the_judged_kernel_reports_of_itself_is_marked() -> None:
     counts = {place for place in unmarked if metrics[place].unit == "count"}
     assert {key for _, key in counts} == {"given_up_count", "compactions_count", "lost_count"}
     contained = {place: spec.whole for place, spec in metrics.items() if spec.whole}
-    assert {name for name, _ in contained} == {"zombies"}
+    assert {name for name, _ in contained} == {"zombies", "kernel_threads"}
     assert set(contained.values()) == {"suspend_call_ns"}
     assert ("zombies", "freeze_user_ns") in contained and ("zombies", "suspend_call_ns") in unmarked
 
