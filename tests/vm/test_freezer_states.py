@@ -18,12 +18,15 @@ SHIPPED = (
     "freezer-skip-exited@1",
     "freezer-skip-nofreeze",
     "freezer-skip-nofreeze@1",
+    "freezer-skip-nofreeze-user",
+    "freezer-skip-nofreeze-user@1",
 )
 CAUGHT_BY = {
     "freezer-broken-leader": {"all_frozen"},
     "freezer-broken-sleeping": {"all_frozen"},
     "freezer-broken-stopped": {"states_kept", "released"},
     "freezer-broken-thaw": {"all_resumed"},
+    "freezer-broken-transition": {"suspended"},
 }
 
 

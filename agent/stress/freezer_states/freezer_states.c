@@ -25,6 +25,8 @@
 
 #define LIMIT_MS 10000 /* what has not happened by then never will */
 #define LAST_MS 2000 /* for killed tasks to be gone */
+#define LOCKED_MS 5000 /* a suspend that gives up sooner did not try to freeze */
+#define TRIES 100
 #define ALIVE 3 /* notes that prove that a worker continues */
 #define MAX_WORKERS 257 /* 16 copies of 16 kinds, and worker_continued */
 #define MAX_ZOMBIES 10000
@@ -309,6 +311,22 @@ static void all_frozen(struct trial *t)
 	wl_check(t, "all_frozen", true, "for %lld us", (long long)(to - from) / 1000);
 }
 
+/*
+ * The worker in_sleep_lock may have the mutex at the moment when the suspend tries to take it.
+ * The kernel then returns at once; if it cannot freeze a task it tries for 20 s.
+ */
+static int64_t suspend_unless_locked(void)
+{
+	int64_t call_ns, start;
+	int tries = TRIES;
+
+	do {
+		start = now_ns();
+		call_ns = suspend_once();
+	} while (call_ns == -EBUSY && now_ns() - start < LOCKED_MS * 1000000LL && --tries);
+	return call_ns;
+}
+
 static void log_clean(struct trial *t)
 {
 	struct kmsg m;
@@ -351,7 +369,7 @@ static int run(struct trial *t)
 	remember_notes();
 	shared->orders.watch = true;
 	tracer_start(&tracer);
-	call_ns = suspend_once();
+	call_ns = suspend_unless_locked();
 	tracer_stop(&tracer);
 	remember_notes();
 	wl_check(t, "suspended", call_ns > 0, "%s", call_ns > 0 ? "" : strerror((int)-call_ns));

@@ -158,6 +158,18 @@ static bool in_timerfd_read(struct activity *c)
 	return true;
 }
 
+/*
+ * Asks for the mutex that a suspend holds, in a call that first marks the task as not to be
+ * frozen (lock_system_sleep()). What it writes is what is there.
+ */
+static bool in_sleep_lock(struct activity *c)
+{
+	while (note_and_go_on(c))
+		if (write_file("/sys/power/pm_test", "freezer"))
+			return false;
+	return true;
+}
+
 /* One signal stays blocked and pending, another is delivered all the time. */
 static bool with_signals(struct activity *c)
 {
@@ -370,6 +382,7 @@ const struct worker_kind worker_kinds[] = {
 	{"in_futex", in_futex, 1},
 	{"in_epoll", in_epoll, 1},
 	{"in_timerfd_read", in_timerfd_read, 1},
+	{"in_sleep_lock", in_sleep_lock, 1},
 	{"with_signals", with_signals, 1},
 	{"stopped", in_nanosleep, 1},
 	{"in_vfork", in_vfork, 2},

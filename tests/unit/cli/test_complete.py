@@ -28,7 +28,7 @@ def offered(home: Path, line: str, cwd: Path | None = None) -> list[str]:
     ("line", "expected"),
     [
         ("doc", ["doctor"]),
-        ("run free", ["freezer"]),
+        ("run susp", ["suspend"]),
         ("plan dying", ["dyingcg", "dyingfault"]),
         ("compare zombies_", ["zombies_cgroup"]),
         ("compare zombies --series freezer-skip-e", ["freezer-skip-exited"]),

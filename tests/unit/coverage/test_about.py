@@ -40,11 +40,16 @@ def test_functions_are_named_by_file_folder_pattern_or_system_call(
 
 
 def test_every_workload_with_figures_says_what_it_is_about() -> None:
-    """And it executes some of each entry, on a kernel whose map is shipped."""
+    """And it executes some of each entry, on a kernel whose map is shipped.
+
+    The maps have the base configuration, so a workload that asks for more of it is in none.
+    """
     maps = [read_map(shipped_path(source)) for source in shipped_sources()]
     for name in sorted(set(workload_names()) - stress_tests()):
         about = about_of(name)
         assert about.code, name
+        if load_workload(name).config:
+            continue
         executed = {
             function
             for coverage in maps

@@ -86,7 +86,8 @@ def test_shipped_experiments_share_one_base_kernel() -> None:
         for e in [load_experiment(name)]
     }
     assert {name: found for name, found in wanted.items() if found} == {
-        "swapfree-locks": ("lockstat",)
+        "swapfree-locks": ("lockstat",),
+        "hibernate": ("CONFIG_HIBERNATION=y", "CONFIG_HIBERNATION_SNAPSHOT_DEV=y"),
     }
 
 
@@ -95,6 +96,7 @@ def test_stress_tests_share_one_debug_kernel() -> None:
     # These look for what is left, and need no debugging to see it.
     assert wanted.pop("uffd_close") == ("CONFIG_USERFAULTFD=y",)
     assert wanted.pop("lock_stress") == ("CONFIG_FILE_LOCKING=y",)
+    assert wanted.pop("hibernate")  # no stress test
     assert {name: found for name, found in wanted.items() if found} == {
         name: ("debug",)
         for name in (
@@ -280,8 +282,8 @@ def test_what_the_judged_kernel_reports_of_itself_is_marked() -> None:
     counts = {place for place in unmarked if metrics[place].unit == "count"}
     assert {key for _, key in counts} == {"given_up_count", "compactions_count", "lost_count"}
     contained = {place: spec.whole for place, spec in metrics.items() if spec.whole}
-    assert {name for name, _ in contained} == {"zombies"}
-    assert set(contained.values()) == {"suspend_call_ns"}
+    assert {name for name, _ in contained} == {"zombies", "kernel_threads", "hibernate"}
+    assert set(contained.values()) == {"suspend_call_ns", "freeze_call_ns", "snapshot_call_ns"}
     assert ("zombies", "freeze_user_ns") in contained and ("zombies", "suspend_call_ns") in unmarked
 
 
