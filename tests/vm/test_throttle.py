@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -142,3 +143,27 @@ def test_impossible_parameters_are_refused(tmp_path: Path) -> None:
         assert trial.status == "failed"
         assert reason in trial.detail
         assert not trial.samples
+
+
+@pytest.mark.full
+def test_one_more_task_costs_something_where_tasks_are_throttled(tmp_path: Path) -> None:
+    """Base throttles the run queue of the group, the series each task by itself."""
+    booted = run(
+        tmp_path,
+        '[[workloads]]\nworkload = "throttled_tasks"\nparams.tasks = [5, 105]\n'
+        "params.periods = [3]\n",
+    )
+    per_task = {}
+    for boot in booted:
+        few, many = boot.trials
+        for trial in (few, many):
+            all_well(trial)
+            assert set(trial.samples) == set(load_workload("throttled_tasks").metrics)
+            assert all(len(values) == 3 for values in trial.samples.values())
+        per_task[boot.kernel] = {
+            metric: (median(many.samples[metric]) - median(few.samples[metric])) / 100
+            for metric in many.samples
+        }
+    for metric in ("throttle_ns", "unthrottle_ns"):
+        assert abs(per_task["base"][metric]) < 100
+        assert per_task[SERIES][metric] > 500
