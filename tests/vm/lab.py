@@ -49,6 +49,10 @@ repetitions = 1
 """
 """An experiment for a machine: a boot of base and a boot of its twin."""
 
+NO_IRQ_ROUTING = 'kernel_args = ["acpi=noirq"]'
+"""A machine for kernels with KASAN: on a busy host the lookup of interrupts in ACPI takes more than
+30 s, and the kernel gives up."""
+
 KASAN = ("kasan", "debug", "CONFIG_USERFAULTFD=y", "CONFIG_FILE_LOCKING=y")
 """The configuration of one kernel with KASAN and lockdep that runs every stress test."""
 
@@ -105,6 +109,20 @@ def with_series(series: str, source: str) -> str:
     return f"patched:{data_dir('series') / series}@{source}"
 
 
+def in_two_steps(folder: Path, series: str, first: int, source: str) -> tuple[str, str]:
+    """``source`` with the ``first`` patches of a shipped series, as a source, and the path of a new
+    series with the others.
+
+    If only the first patches change a header, what adds the others is built in a minute.
+    """
+    patches = sorted((data_dir("series") / series).glob("*.patch"))
+    for name, chosen in (("first", patches[:first]), ("rest", patches[first:])):
+        (folder / name).mkdir()
+        for patch in chosen:
+            shutil.copy(patch, folder / name)
+    return f"patched:{folder / 'first'}@{source}", str(folder / "rest")
+
+
 def stress_wrong(folder: Path, workload: str, series: str, wrong: Collection[str]) -> list[Boot]:
     """Stress a series, which is base here, and wrong versions of it, each of which changes one
     file."""
@@ -155,15 +173,20 @@ def stress(
     variants: list[str],
     design: str = INSTRUCTIONS,
     config: Collection[str] = (),
+    params: str = "",
+    machine: str = "",
 ) -> list[Boot]:
     """One boot of each kernel with a workload that only checks. A kernel that is wrong may end in
-    any way."""
+    any way.
+
+    ``params`` and ``machine`` are TOML, such as ``version = 1``.
+    """
     return run(
         folder,
         f'name = "stress"\nquestion = "Do its invariants hold?"\nsource = "{source}"\n'
         f"variants = {variants!r}\nconfig = {list(config)!r}\n"
-        f'[[workloads]]\nworkload = "{workload}"\n'
-        f"[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
+        f'[[workloads]]\nworkload = "{workload}"\nparams = {{{params}}}\n'
+        f"[machine]\n{machine}\n[design]\n{design}\nwarmup = 0\nrepetitions = 1\n",
         guests_fail=True,
     )
 
