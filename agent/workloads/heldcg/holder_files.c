@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Files of tmpfs: a page, and the same swapped out. */
+/*
+ * Files of tmpfs: a page, the same swapped out, the same locked by a process of another cgroup,
+ * and an empty file.
+ */
 #define _GNU_SOURCE /* MADV_PAGEOUT */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +12,14 @@
 #include <unistd.h>
 
 #include "holders.h"
+#include "lib/cgroup.h"
+#include "lib/meminfo.h"
 
 /* A page that another task is using at the moment is not swapped out; a later pass takes it. */
 #define PASSES 5
+/* An inode of tmpfs and a dentry take 850 bytes or more. */
+#define INODE 800
+#define SLAB_SLACK 65536
 
 /* How many files there are of this many bytes. */
 static int64_t count_files(int64_t count, int64_t bytes)
@@ -71,6 +79,60 @@ static void make_swapped(int64_t number, struct made *made)
 	close(fd);
 }
 
+/* The agent, which is in the root cgroup, locks the page that the process has written. */
+static int lock_page(int64_t number, int64_t *kept)
+{
+	size_t page_size = sysconf(_SC_PAGESIZE);
+	char path[HELD_PATH_SIZE];
+	int error = 0, fd;
+	void *page;
+
+	held_path(path, HELD_FILES, number);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	page = mmap(NULL, page_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		error = -errno;
+	else
+		*kept = (intptr_t)page;
+	if (!error && mlock(page, page_size))
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+static int64_t count_locked(const int64_t *kept, int64_t count, bool outside)
+{
+	char text[4096];
+
+	(void)kept;
+	(void)count;
+	(void)outside;
+	if (read_file("/proc/meminfo", text, sizeof(text)) < 0)
+		return -1;
+	return meminfo_field(text, "Mlocked") * 1024 / sysconf(_SC_PAGESIZE);
+}
+
+static int unlock_page(int64_t number, int64_t kept)
+{
+	if (kept)
+		munmap((void *)(intptr_t)kept, sysconf(_SC_PAGESIZE));
+	return held_delete_file(number, kept);
+}
+
+static void make_empty(int64_t number, struct made *made)
+{
+	close(held_make_file(HELD_FILES, number, made));
+}
+
+static int64_t count_empty(const int64_t *kept, int64_t count, bool outside)
+{
+	(void)kept;
+	(void)outside;
+	return count_files(count, 0);
+}
+
 const struct holder holder_file = {
 	.name = "file",
 	.file_pages = 1,
@@ -98,5 +160,24 @@ const struct holder holder_child = {
 	.charge = {"memory.swap.current", NULL, .pages = 1},
 	.make = make_swapped,
 	.count = count_pages,
+	.release = held_delete_file,
+};
+
+const struct holder holder_mlocked = {
+	.name = "mlocked",
+	.file_pages = 1,
+	.charge = {"memory.stat", "unevictable", .pages = 1},
+	.make = make_page,
+	.keep = lock_page,
+	.count = count_locked,
+	.release = unlock_page,
+};
+
+/* An inode and a dentry, which are charged as slab objects; no page. */
+const struct holder holder_inode = {
+	.name = "inode",
+	.charge = {"memory.stat", "slab", .bytes = INODE, .slack_bytes = SLAB_SLACK},
+	.make = make_empty,
+	.count = count_empty,
 	.release = held_delete_file,
 };

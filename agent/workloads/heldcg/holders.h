@@ -89,6 +89,6 @@ int held_write_page(int fd, int64_t number);
 int held_delete_file(int64_t number, int64_t kept);
 
 extern const struct holder holder_none, holder_zombie;
-extern const struct holder holder_file, holder_swapped, holder_child;
+extern const struct holder holder_file, holder_swapped, holder_child, holder_mlocked, holder_inode;
 
 #endif

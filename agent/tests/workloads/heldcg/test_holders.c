@@ -49,6 +49,23 @@ static void test_charges(void)
 	CHECK(!held_charges_right(&h, &before, &inside));
 }
 
+/* Slabs: more is charged than for the objects alone, and a remainder elsewhere. */
+static void test_charges_of_slabs(void)
+{
+	const struct charge *charge = &holder_inode.charge;
+	struct held h = {.holder = &holder_inode, .count = 1000};
+	struct charged before = {0}, after = {.inside = h.count * charge->bytes};
+
+	CHECK(held_charges_right(&h, &before, &after));
+	after.outside = charge->slack_bytes;
+	CHECK(held_charges_right(&h, &before, &after));
+	after.outside++;
+	CHECK(!held_charges_right(&h, &before, &after));
+	after.outside = 0;
+	after.inside--;
+	CHECK(!held_charges_right(&h, &before, &after));
+}
+
 static void test_sizes_of_objects(void)
 {
 	int64_t page = sysconf(_SC_PAGESIZE);
@@ -57,7 +74,7 @@ static void test_sizes_of_objects(void)
 	CHECK(held_removed(&h) == 20);
 	CHECK(held_swapped_bytes(&h) == 10 * page);
 	CHECK(held_file_bytes(&h) == 0);
-	h.holder = &holder_file;
+	h.holder = &holder_mlocked;
 	CHECK(held_removed(&h) == 10);
 	CHECK(held_swapped_bytes(&h) == 0);
 	CHECK(held_file_bytes(&h) == 10 * page);
@@ -67,5 +84,6 @@ void test_holders(void)
 {
 	test_choices();
 	test_charges();
+	test_charges_of_slabs();
 	test_sizes_of_objects();
 }
