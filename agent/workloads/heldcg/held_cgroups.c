@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
+#define _GNU_SOURCE /* CLONE_FILES */
 #include "held_cgroups.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,9 +41,16 @@ int64_t held_removed(const struct held *h)
 
 /* -- making -- */
 
+static pid_t fork_process(bool shares_descriptors)
+{
+	/* As fork(), which has no flags. The process makes only system calls. */
+	return shares_descriptors ? syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0L, 0L, 0L, 0L)
+				  : fork();
+}
+
 /*
  * A process enters the cgroup, makes the object if it is to, and exits. *kept: its pid, if it
- * is left as a zombie, or 0.
+ * is left as a zombie, or the descriptor that it has made.
  */
 static int run_process(struct trial *t, const struct held *h, const char *cgroup, int64_t number,
 		       bool object, struct made *made, int64_t *kept)
@@ -49,7 +60,8 @@ static int run_process(struct trial *t, const struct held *h, const char *cgroup
 	int status = 0;
 	pid_t pid;
 
-	pid = fork();
+	made->descriptor = 0;
+	pid = fork_process(object && holder->shares_descriptors);
 	if (pid < 0)
 		return wl_fail(t, "cannot fork: %m");
 	if (!pid) {
@@ -64,7 +76,7 @@ static int run_process(struct trial *t, const struct held *h, const char *cgroup
 		*kept = pid;
 	} else {
 		waitpid(pid, NULL, 0);
-		*kept = 0;
+		*kept = made->descriptor;
 	}
 	if (made->error)
 		return wl_fail(t, "cgroup %lld: %s: %s", (long long)number, made->step,

@@ -240,6 +240,33 @@ static int make(struct trial *t, const struct footprint *before)
 	return 0;
 }
 
+/* A limit that the parent exceeds has all CPUs return what they keep of the cgroups in it. */
+static int drain_stocks(struct trial *t)
+{
+	int error = write_file(HELD_PARENT "/memory.high", "0");
+
+	if (!error)
+		error = write_file(HELD_PARENT "/memory.high", "max");
+	return error ? wl_fail(t, "cannot write memory.high: %s", strerror(-error)) : 0;
+}
+
+/* Counts the cgroups that only the stocks of the CPUs still hold, and has these drained. */
+static int sample_stocked(struct trial *t)
+{
+	struct footprint f;
+	int64_t dying;
+
+	if (!held.holder->stocked) {
+		wl_sample(t, "stocked_count", 0);
+		return 0;
+	}
+	if (settle(t, &f))
+		return -1;
+	dying = count_dying();
+	wl_sample(t, "stocked_count", dying);
+	return dying > 0 ? drain_stocks(t) : 0;
+}
+
 static int release_and_wait(struct trial *t, const struct footprint *before)
 {
 	int64_t end = now_ns() + GONE_MS * 1000000LL;
@@ -252,6 +279,8 @@ static int release_and_wait(struct trial *t, const struct footprint *before)
 	error = zram_swapoff();
 	if (error)
 		return wl_fail(t, "cannot turn swap off: %s", strerror(-error));
+	if (sample_stocked(t))
+		return -1;
 	while (count_dying() > 0 && now_ns() < end)
 		sleep_ms(1);
 	if (settle(t, &after))

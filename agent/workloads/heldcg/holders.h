@@ -18,6 +18,7 @@
 struct made {
 	int error; /* -errno of the step that failed; 0: none */
 	char step[40];
+	int descriptor; /* of a holder that shares descriptors; 0: none */
 };
 
 /*
@@ -39,6 +40,9 @@ struct holder {
 	bool only_inside; /* there is no -outside */
 	bool nested; /* it is made in a cgroup in the cgroup, which is removed as well */
 	bool zombie; /* it is the process itself */
+	bool shares_descriptors; /* the process and the agent have one table of descriptors */
+	/* When an object is freed, a CPU's stock of charged pages can still hold its cgroup. */
+	bool stocked;
 	const char *controller; /* that the cgroups have besides memory; NULL: none */
 	int64_t file_pages, swapped_pages; /* pages of files in memory, and in swap, of each */
 	struct charge charge; /* no file: none */
@@ -48,8 +52,8 @@ struct holder {
 	/* In the process, in its cgroup. Reports to made and exits if it fails. NULL: nothing. */
 	void (*make)(int64_t number, struct made *made);
 	/*
-	 * In the agent, after the process: *kept is what release() gets, a pid or an address; 0:
-	 * nothing. NULL: the pid of a zombie, or 0. Returns -errno.
+	 * In the agent, after the process: *kept is what release() gets, a pid, a descriptor or
+	 * an address; 0: nothing. NULL: the pid of a zombie, the descriptor, or 0. Returns -errno.
 	 */
 	int (*keep)(int64_t number, int64_t *kept);
 	/* After the last removal. NULL: nothing. Returns wl_fail()'s value. */
@@ -90,5 +94,6 @@ int held_delete_file(int64_t number, int64_t kept);
 
 extern const struct holder holder_none, holder_zombie;
 extern const struct holder holder_file, holder_swapped, holder_child, holder_mlocked, holder_inode;
+extern const struct holder holder_inotify, holder_socket;
 
 #endif
