@@ -16,8 +16,17 @@
 #define NAME_SIZE 48
 
 static const struct holder *const holders[] = {
-	&holder_none,	 &holder_file,	&holder_swapped, &holder_zombie, &holder_child,
-	&holder_mlocked, &holder_inode, &holder_inotify, &holder_socket,
+	&holder_none,
+	&holder_file,
+	&holder_swapped,
+	&holder_zombie,
+	&holder_child,
+	&holder_mlocked,
+	&holder_inode,
+	&holder_inotify,
+	&holder_socket,
+	&holder_hugetlb,
+	&holder_hugetlb_reserved,
 };
 
 const char *const *holder_choices(void)

@@ -95,5 +95,6 @@ int held_delete_file(int64_t number, int64_t kept);
 extern const struct holder holder_none, holder_zombie;
 extern const struct holder holder_file, holder_swapped, holder_child, holder_mlocked, holder_inode;
 extern const struct holder holder_inotify, holder_socket;
+extern const struct holder holder_hugetlb, holder_hugetlb_reserved;
 
 #endif
