@@ -27,6 +27,9 @@ static const struct holder *const holders[] = {
 	&holder_socket,
 	&holder_hugetlb,
 	&holder_hugetlb_reserved,
+	&holder_dirty,
+	&holder_written,
+	&holder_written_late,
 };
 
 const char *const *holder_choices(void)

@@ -96,5 +96,6 @@ extern const struct holder holder_none, holder_zombie;
 extern const struct holder holder_file, holder_swapped, holder_child, holder_mlocked, holder_inode;
 extern const struct holder holder_inotify, holder_socket;
 extern const struct holder holder_hugetlb, holder_hugetlb_reserved;
+extern const struct holder holder_dirty, holder_written, holder_written_late;
 
 #endif

@@ -22,7 +22,7 @@ static void test_choices(void)
 		CHECK(!outside || !holder->only_inside);
 		none += !strcmp(choices[i], "none-outside");
 	}
-	CHECK(i > 5 && none == 0);
+	CHECK(i > 20 && none == 0);
 }
 
 static void test_charges(void)
