@@ -79,6 +79,8 @@ int main(int argc, char **argv)
 	test_openloop();
 	test_hungtask();
 	test_histogram();
+	test_disk_image();
+	test_holders();
 	test_message_threads();
 	test_schbench_output();
 	test_counters();

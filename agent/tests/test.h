@@ -44,6 +44,8 @@ void test_bandwidth(void);
 void test_openloop(void);
 void test_hungtask(void);
 void test_histogram(void);
+void test_disk_image(void);
+void test_holders(void);
 void test_message_threads(void);
 void test_schbench_output(void);
 void test_counters(void);
