@@ -46,15 +46,18 @@ LEFT_OUT = (
     "wait_stress",
     "lock_stress",
     "uffd_close",
+    "freeze_attempt",
+    "kernel_threads",
     "hibernate",
 )
 """Workloads that are in no map.
 
-All but the last check invariants, and have no figures that are compared. The first two keep both
-CPUs busy for seconds of the guest's time, which takes minutes in the emulator; the last three need
-symbols that the base configuration does not have; `pgrp_stress` and `wait_stress` execute what
-other workloads execute more often. `hibernate` has figures, but not on the base kernel: without
-HIBERNATION there is no /dev/snapshot, and no function of it to map.
+The stress tests check invariants, and have no figures that are compared. The first two keep both
+CPUs busy for seconds of the guest's time, which takes minutes in the emulator; `lock_stress` and
+`uffd_close` need symbols that the base configuration does not have; `pgrp_stress` and `wait_stress`
+execute what other workloads execute more often. `freeze_attempt` and `kernel_threads` execute what
+`zombies` executes, and only that should be chosen for a change of the freezer. `hibernate` is not
+on the base kernel: without HIBERNATION there is no /dev/snapshot.
 """
 MADE = ROOT / "coverage" / "made.json"
 
