@@ -38,7 +38,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build]
 
 SCRIPTS = data_dir("postings") / "scripts"
 FREEZE = "freeze=/Freezing user space processes$/../Freezing user space processes completed/"
-ZOMBIES = (500, 1500)
+ZOMBIES = (500, 4500)
 CGROUPS = (20, 60)
 POSSIBLE_CPUS = 8
 FILES = """\
@@ -140,8 +140,8 @@ def test_a_zombie_costs_the_freezer_what_it_costs_in_the_built_in_workload(
     base_image: Path, freezer: tuple[Rehearsed, dict[str, str]]
 ) -> None:
     found, metrics = freezer
-    # The log has steps of a microsecond, 1000 instructions: two of them are 2 instructions a
-    # zombie.
+    # The log has steps of a microsecond, 1000 instructions, and a timer tick of some 5000 may be
+    # in one of the two freezes: together less than 3 instructions a zombie.
     wanted = built_in(base_image, "zombies", "zombies", ZOMBIES)["freeze_user_ns"]
     assert law(found, metrics, "freeze_ns", "STEP") == pytest.approx(wanted, abs=3)
 
