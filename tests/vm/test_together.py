@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.vm, pytest.mark.build, pytest.mark.full]
 
 SOURCE = "debian:6.12"
 SERIES = (
-    "freezer-skip-nofreeze",
+    "freezer-skip-nofreeze-user",
     "exit-linear/pid",
     "exit-reparent-zombies",
     "memcg-release-percpu",
