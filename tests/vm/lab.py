@@ -179,7 +179,7 @@ def stress(
     """One boot of each kernel with a workload that only checks. A kernel that is wrong may end in
     any way.
 
-    ``params`` and ``machine`` are TOML, such as ``version = 1``.
+    ``params`` and ``machine`` are TOML, such as ``version = [1]``.
     """
     return run(
         folder,

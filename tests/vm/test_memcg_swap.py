@@ -35,7 +35,7 @@ def swap_in(
     made, folder = folders.mktemp("series"), folders.mktemp("swap")
     first, rest = lab.in_two_steps(made, SERIES, FREED, source)
     wrong = lab.on_top(made, rest, WRONG)
-    params = f"version = {version}"
+    params = f"version = [{version}]"
     variants = [rest, wrong]
     boots = lab.stress(
         folder, WORKLOAD, first, variants, lab.WALL, config, params, lab.NO_IRQ_ROUTING
