@@ -61,6 +61,16 @@ OTHER_FILES = {
     "kteardown_cluster/node_job.py:host_lock": "the lock of the host",
     "kteardown_cluster/node_job.py:staged": "the cache of a node",
     "run/repeat.py:_read": "the cache",
+    "kteardown_observe/bundle.py": "modules of this package",
+    "kteardown_observe/collector/calibration.py": "the folder /, to have a descriptor",
+    "kteardown_observe/collector/files.py": "/proc and /sys",
+    "kteardown_observe/collector/main.py:limit_memory": "/proc/self/statm",
+    "kteardown_observe/collector/main.py:peak_kb": "/proc/self/status",
+    "kteardown_observe/collector/tracing.py": "tracefs",
+    "kteardown_observe/counts.py:read_counts": "counts that the user named",
+    "kteardown_observe/laws.py": "figures of this package",
+    "kteardown_observe/problems.py": "the catalogue of this package",
+    "kteardown_observe/verb.py:_replace_text": "files that the user asked for",
     "kteardown_history/sql/database.py": "texts of this package",
 }
 """By module or ``MODULE:FUNCTION``, the files that it opens, none of which is in a run."""
