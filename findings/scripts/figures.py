@@ -20,6 +20,7 @@ from pathlib import Path
 
 import boots
 import generated
+import problem_data
 from claims import RESULTS, ROOT, Evidence, claims, load
 from hunts import hunts
 from keeping import keep_hunt, keep_run, measure
@@ -36,7 +37,8 @@ def evidence(root: Path) -> list[Evidence]:
 def texts_of(root: Path) -> tuple[dict[str, str], list[str]]:
     """Every text as it should be, by path, and the places that no program can correct."""
     spliced = splice(root, claims(root))
-    return {**spliced.texts, **pages(root), **generated.texts(root)}, spliced.problems
+    shipped = {**generated.texts(root), **problem_data.texts(root)}
+    return {**spliced.texts, **pages(root), **shipped}, spliced.problems
 
 
 def different(root: Path, texts: dict[str, str]) -> list[str]:

@@ -1,0 +1,67 @@
+"""What was present, as text for a terminal and as Markdown."""
+
+import re
+from collections.abc import Sequence
+
+from kteardown_observe import words
+from kteardown_observe.calibrate import InstructionRate
+from kteardown_observe.judge import Judgement, PresentProblem
+from kteardown_observe.rate_words import rate_lines
+
+_INDENT = "  "
+_MARKS = re.compile(r"[\\`*_\[\]<>#|~&]")
+
+
+def text_of(judgement: Judgement, rate: InstructionRate | None) -> str:
+    """Return a page for a terminal."""
+    counts = judgement.counts
+    lines = [words.machine_text(counts), words.taken_text(counts)]
+    lines += ["", words.summary_text(judgement)]
+    for present in judgement.present:
+        lines += ["", words.title_text(present)]
+        lines += [f"{_INDENT}{line}" for line in _lines(present, judgement, rate)]
+    lines += ["", *rate_lines(counts.rates)] if counts.rates else []
+    unknown = words.unknown_text(judgement)
+    lines += ["", unknown] if unknown else []
+    return "\n".join(lines) + "\n"
+
+
+def markdown_of(judgement: Judgement, rate: InstructionRate | None) -> str:
+    """Return the same for an issue or a wiki."""
+    counts = judgement.counts
+    lines = [f"# {_escaped(words.machine_text(counts))}", ""]
+    lines += [_sentence(words.taken_text(counts)), "", _sentence(words.summary_text(judgement))]
+    for present in judgement.present:
+        lines += ["", f"## {_escaped(words.title_text(present))}", ""]
+        lines += [f"- {_escaped(line)}" for line in _lines(present, judgement, rate)]
+    if counts.rates:
+        first, *rest = rate_lines(counts.rates)
+        lines += ["", f"## {_sentence(first)[:-2]}", ""]
+        lines += [f"- {_escaped(line.strip())}" for line in rest]
+    unknown = words.unknown_text(judgement)
+    lines += ["", _sentence(unknown)] if unknown else []
+    return "\n".join(lines) + "\n"
+
+
+def _lines(
+    present: PresentProblem, judgement: Judgement, rate: InstructionRate | None
+) -> Sequence[str]:
+    lines = (
+        words.how_text(present),
+        words.cost_text(present),
+        words.time_text(present, rate),
+        words.sleep_text(present),
+        words.bounds_text(present),
+        words.basis_text(present, judgement.counts.host),
+        words.relief_text(present),
+    )
+    return [line for line in lines if line]
+
+
+def _sentence(text: str) -> str:
+    return f"{_escaped(text[:1].upper() + text[1:])}."
+
+
+def _escaped(text: str) -> str:
+    """Return text from outside without what Markdown obeys."""
+    return _MARKS.sub(r"\\\g<0>", text)

@@ -1,0 +1,204 @@
+"""``kteardown observe``: which problems a live machine has, and what they cost."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kteardown.cli import options
+from kteardown.cli.rows import Fields
+from kteardown.errors import InputError, LabError
+from kteardown.visible import echo, on_one_line
+from kteardown_observe.bundle import program
+from kteardown_observe.calibrate import rate_of
+from kteardown_observe.collector.main import seconds_of
+from kteardown_observe.compare import comparison_text
+from kteardown_observe.counts import MachineCounts, parse_counts, read_counts
+from kteardown_observe.documents import document_of, openmetrics_of
+from kteardown_observe.judge import Judgement, has_problem, judge
+from kteardown_observe.page import markdown_of, text_of
+from kteardown_observe.problems import find_problem, load_problems
+
+_MOST_S = 60
+"""The collector ends itself long before."""
+_STDOUT = Path("-")
+
+
+@dataclass(frozen=True)
+class ObserveOutput:
+    """What is printed and written."""
+
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE|-")] = None
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE|-")] = None
+    openmetrics: Annotated[Path | None, typer.Option(metavar="FILE|-")] = None
+
+
+def observe(
+    output: ObserveOutput,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="[COUNTS]...")] = None,
+    collector: Annotated[bool, typer.Option("--collector")] = False,
+    keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE")] = None,
+    calibrate: Annotated[bool, typer.Option("--calibrate")] = False,
+    watch: Annotated[str, typer.Option("--for", metavar="SECONDS")] = "",
+    fail_on: Annotated[list[str] | None, typer.Option(metavar="PROBLEM=COUNT")] = None,
+) -> None:
+    if collector:
+        return echo(program(), nl=False)
+    limits = [_limit(text) for text in fail_on or ()]
+    written = (output.json_file, output.markdown, output.openmetrics, keep)
+    options.need_writable(*(path for path in written if path not in (None, _STDOUT)))
+    paths = files or []
+    if len(paths) > 2:
+        raise InputError(
+            "observe: more than two files", hint="name one file of counts, or two to compare."
+        )
+    if paths and (calibrate or keep or watch):
+        raise InputError(
+            f"{paths[0]}: --calibrate, --for and --keep are for the machine that is observed",
+            hint="give them to the collector: python3 observe.py --calibrate --for 30s.",
+        )
+    judgements = [judge(read_counts(path)) for path in paths]
+    if not paths:
+        judgements = [judge(_collect(calibrate, _seconds(watch), keep))]
+    if len(judgements) == 2:
+        _need_no_output(output, limits)
+        return echo(comparison_text(*judgements), nl=False)
+    _print(judgements[0], output)
+    _end(judgements[0], limits)
+
+
+def _need_no_output(output: ObserveOutput, limits: Sequence[tuple[str, int]]) -> None:
+    if output != ObserveOutput() or limits:
+        raise InputError(
+            "observe: a comparison of two machines is only printed",
+            hint="leave --json, --markdown, --openmetrics and --fail-on out, or name one file.",
+        )
+
+
+def _limit(text: str) -> tuple[str, int]:
+    """Return the problem and the count of ``--fail-on``. Raises InputError."""
+    name, _, number = text.partition("=")
+    problem = find_problem(name)
+    if not number.isascii() or not number.isdigit():
+        raise InputError(
+            f"--fail-on {text}: there is no count behind the problem",
+            hint=f"write --fail-on {problem.name}={problem.least}.",
+        )
+    return problem.name, int(number)
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of ``--for``; 0 if it is not given. Raises InputError."""
+    if not text:
+        return 0
+    try:
+        return seconds_of(text)
+    except ValueError:
+        raise InputError(
+            f"--for {text}: is no time of at most one hour", hint="write --for 30s or --for 2m."
+        ) from None
+
+
+def _collect(calibrate: bool, seconds: float, keep: Path | None) -> MachineCounts:
+    """Return the counts of this machine, from the collector in a process of its own.
+
+    ``seconds``: watch it for so long, too. Raises LabError.
+    """
+    reporter = options.reporter(verbose=False, quiet=False)
+    command = [sys.executable, "-I", "-S", "-", *["--calibrate"] * calibrate]
+    command += ["--for", f"{seconds:g}"] if seconds else []
+    doing = f"Watching this machine for {seconds:g} s" if seconds else "Reading /proc and /sys"
+    with reporter.task(doing):
+        try:
+            done = subprocess.run(
+                command,
+                input=program().encode(),
+                capture_output=True,
+                timeout=_MOST_S + 2 * seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LabError(
+                "the collector did not end",
+                hint="run it alone: kteardown observe --collector | python3 -.",
+            ) from error
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise LabError(
+            f"the collector failed: {on_one_line(last[0]) if last else 'it printed nothing'}",
+            hint="run it alone: kteardown observe --collector | python3 -.",
+        )
+    if keep:
+        options.write_text(keep, done.stdout.decode())
+    return parse_counts(done.stdout, "the collector's output")
+
+
+def _print(judgement: Judgement, output: ObserveOutput) -> None:
+    rate = rate_of(judgement.counts)
+    texts = {
+        "json_file": lambda: json.dumps(document_of(judgement, rate), indent=1) + "\n",
+        "markdown": lambda: markdown_of(judgement, rate),
+        "openmetrics": lambda: openmetrics_of(judgement),
+    }
+    places = {name: getattr(output, name) for name in texts}
+    if list(places.values()).count(_STDOUT) > 1:
+        raise InputError(
+            "observe: two formats are to be printed", hint="write all but one of them to files."
+        )
+    if _STDOUT not in places.values():
+        echo(text_of(judgement, rate), nl=False)
+    for name, place in places.items():
+        if place == _STDOUT:
+            echo(texts[name](), nl=False)
+        elif place:
+            _replace_text(place, texts[name]())
+
+
+def _replace_text(place: Path, text: str) -> None:
+    """Write a file that others may read at any time: they see it whole. Raises InputError,
+    LabError."""
+    if place.exists() and not place.is_file():
+        return options.write_text(place, text)
+    new = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        options.write_text(new, text)
+        new.replace(place)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _end(judgement: Judgement, limits: Sequence[tuple[str, int]]) -> None:
+    """End with 1 if a problem has as many objects as its limit, or may have."""
+    reached = []
+    unknown = {problem.name: reason for problem, reason in judgement.unknown}
+    for name, most in limits:
+        problem = find_problem(name)
+        if has_problem(problem, judgement.counts, most):
+            number = judgement.counts.counts[problem.count].amount(problem.of)
+            reached.append(f"{name}: {number:,}, and the limit is {most:,}")
+        elif name in unknown:
+            reached.append(f"{name}: not counted, or only a part: {unknown[name]}")
+    for line in reached:
+        echo(f"--fail-on {on_one_line(line)}", err=True)
+    if reached:
+        raise typer.Exit(1)
+
+
+def list_problems(_: Path | None = None) -> list[Fields]:
+    """Return the rows of ``kteardown list problems``."""
+    return [
+        {
+            "problem": problem.name,
+            "counts": problem.title,
+            "from": problem.least,
+            "cost": problem.event,
+            "law": problem.law or f"hunt: {problem.kind}, {problem.way}",
+        }
+        for problem in load_problems()
+    ]

@@ -1,0 +1,41 @@
+"""The page, as text and as Markdown."""
+
+from __future__ import annotations
+
+from kteardown_observe.calibrate import InstructionRate
+from kteardown_observe.judge import judge
+from kteardown_observe.page import markdown_of, text_of
+from unit.observe.documents import counted, counts
+
+ZOMBIES = judge(counts(zombies=counted(4213, ("bash[123]", 4000))))
+
+
+def test_the_page_has_the_count_the_cost_and_what_helps() -> None:
+    text = text_of(ZOMBIES, None)
+    for part in ("4,213", "bash[123] has 4,000", "287 thousand instructions", "6.12"):
+        assert part in text
+    assert "our series freezer-skip-exited (by 69%, on 6.12)" in text
+
+
+def test_a_time_needs_a_rate_and_is_a_range() -> None:
+    assert "CPU time here" not in text_of(ZOMBIES, None)
+    text = text_of(ZOMBIES, InstructionRate(0.5, 1.0, ("eventfds", "pipes")))
+    assert "143 to 287 us of CPU time here" in text
+
+
+def test_what_is_missing_is_said() -> None:
+    assert "not counted" in text_of(ZOMBIES, None)
+
+
+def test_names_from_outside_act_nowhere() -> None:
+    hostile = "\x1b[2J<b>|`# x\n\u202e"
+    found = judge(counts(zombies=counted(4213, (hostile, 4000))))
+    for text in (text_of(found, None), markdown_of(found, None)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "<b>" not in markdown_of(found, None).replace("\\<b\\>", "")
+
+
+def test_markdown_has_a_heading_for_each_problem() -> None:
+    lines = markdown_of(ZOMBIES, None).splitlines()
+    assert [line for line in lines if line.startswith("## zombies")]
