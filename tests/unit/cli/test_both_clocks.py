@@ -98,7 +98,7 @@ def test_the_cover_letter_fits_and_has_the_limits_of_both_clocks(both: RunFolder
         assert sentence in words
 
 
-@pytest.mark.parametrize("form", ["text", "markdown", "cover", "html"])
+@pytest.mark.parametrize("form", ["text", "markdown", "cover", "reply", "html"])
 def test_what_the_other_clock_would_add_is_said_only_where_it_was_not_measured(
     both: RunFolder, form: str
 ) -> None:

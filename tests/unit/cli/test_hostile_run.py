@@ -55,6 +55,7 @@ def printed(*words: str) -> str:
         ("show", "last"),
         ("report", "last"),
         ("report", "last", "--format", "cover"),
+        ("report", "last", "--format", "reply"),
     ],
 )
 def test_every_verb_shows_its_names_as_they_are(words: tuple[str, ...], run: RunDir) -> None:

@@ -93,7 +93,7 @@ def check_headline(answer: Answer, result: Result) -> None:
 def test_every_format_begins_with_the_same_headline(result: Result) -> None:
     material = Material("run", result, KNOWN)
     said = [line.text for line in lines(result, KNOWN)]
-    for form in ("markdown", "cover", "comment", "junit", "html"):
+    for form in ("markdown", "cover", "reply", "comment", "junit", "html"):
         text = " ".join(written(material, form).replace("**", "").split())
         for line in said:
             assert line.replace("&", "&amp;") in text, form

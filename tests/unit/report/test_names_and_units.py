@@ -61,7 +61,7 @@ def _text(material: Material) -> str:
 READ: Mapping[str, Callable[[Material], str]] = {
     "text": _text,
     "html": _html,
-    **{name: TEXTS[name] for name in ("markdown", "comment", "cover")},
+    **{name: TEXTS[name] for name in ("markdown", "comment", "cover", "reply")},
 }
 
 

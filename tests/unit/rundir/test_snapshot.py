@@ -28,7 +28,7 @@ from outputs import result_in
 from unit.report.contexts import write_run
 
 RECORDED = Path(__file__).parents[2] / "data" / "runs" / "20261122-112017-freezer"
-FORMATS = ("text", "html", "cover", "markdown", "json", "comment", "junit")
+FORMATS = ("text", "html", "cover", "reply", "markdown", "json", "comment", "junit")
 READING = (
     *(
         ("report", "last", "--format", form, *(("-o", "-") if form == "html" else ()))

@@ -30,6 +30,7 @@ FORMATS: Mapping[str, Format] = {
     "junit": Format(option=True),
     "html": Format(),
     "cover": Format(),
+    "reply": Format(),
     "bugreport": Format(),
 }
 """By name, which is that of the module."""

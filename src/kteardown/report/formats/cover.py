@@ -24,7 +24,7 @@ from kteardown.report.sections.both_clocks_table import (
 )
 from kteardown.report.sections.fault_lines import fault_lines, reported_faults
 from kteardown.report.sentence import lines
-from kteardown.report.table import Block, Table
+from kteardown.report.table import Block, Cell, Table
 from kteardown.visible import on_one_line
 
 NEEDS = ("material",)
@@ -41,41 +41,52 @@ def render(publication: Publication) -> str:
 def of_run(material: Measured) -> str:
     """Return the whole text, with a newline at the end; on both clocks it begins with how they
     relate."""
-    if isinstance(material, BothMaterial):
-        failed = clock_faults(material.both)
-        both = material.both
-        workloads = material.workloads
-        # The limits of each clock, without what the other clock would add, and those of the pair.
-        clock_limits = [
-            text
-            for clock_material in material.clocks
-            for text in limits(clock_material.result, alone=False)
-        ]
-        pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
-        texts = list(dict.fromkeys([*clock_limits, *(as_sentence(text) for text in pair if text)]))
-    else:
-        failed = fault_lines(material.result)
-        texts = limits(material.result)
-    first = "\n".join(
-        wrapped(line.text, "- ") for line in lines(material.whole, material.workloads)
-    )
+    failed, texts = failures_and_limits(material)
     parts = [
-        first,
+        said_lines(material),
         wrapped(material.result.question),
         *(wrapped(cell.text, "- ") for cell in failed),
+        *quoted_logs(material),
     ]
-    results = material.whole.results.values()
-    for fault in (
-        fault for result in results for fault in reported_faults(result) if fault.excerpt
-    ):
-        # What the kernel printed is a quotation: its lines are not wrapped.
-        quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt[:_FAULT_LINES]]
-        parts.append("\n".join([wrapped(f"The log of {fault.kernel}:"), *quoted]))
     parts += [wrapped(" ".join(texts)) for texts in change_sentences(material)]
     parts += map(layout, tables(material))
     parts.append("\n".join(["Limits:", *(wrapped(text, "- ") for text in texts)]))
     parts.append(f"To repeat it, with kteardown:\n\n  {on_one_line(material.result.command)}")
     return "\n\n".join(parts) + "\n"
+
+
+def failures_and_limits(material: Measured) -> tuple[list[Cell], list[str]]:
+    """Return what failed, and what the figures are based on and do not show; of both clocks those
+    of each, without what the other clock would add."""
+    if not isinstance(material, BothMaterial):
+        return fault_lines(material.result), limits(material.result)
+    both = material.both
+    workloads = material.workloads
+    clock_limits = [
+        text
+        for clock_material in material.clocks
+        for text in limits(clock_material.result, alone=False)
+    ]
+    pair = [least_seen(both, workloads), *rate_sentences(both, workloads), *both.notes]
+    texts = [*clock_limits, *(as_sentence(text) for text in pair if text)]
+    return clock_faults(both), list(dict.fromkeys(texts))
+
+
+def said_lines(material: Measured) -> str:
+    """Return the headline: a line for each variant."""
+    said = lines(material.whole, material.workloads)
+    return "\n".join(wrapped(line.text, "- ") for line in said)
+
+
+def quoted_logs(material: Measured) -> Iterator[str]:
+    """Yield what the kernel printed about each fault. It is a quotation: its lines are not
+    wrapped."""
+    for result in material.whole.results.values():
+        for fault in reported_faults(result):
+            if fault.excerpt:
+                quoted = [f"  | {on_one_line(line)}".rstrip() for line in fault.excerpt]
+                title = wrapped(f"The log of {fault.kernel}:")
+                yield "\n".join([title, *quoted[:_FAULT_LINES]])
 
 
 def tables(material: Measured) -> Iterator[Table]:
