@@ -57,6 +57,8 @@ OTHER_FILES = {
     "kteardown_metal/metal.py": "a script of this package, and what a boot is given",
     "kteardown_watch/archive.py": "what was seen of a list, in the data of the user",
     "kteardown_watch/verb.py": "mails, in a temporary folder",
+    "kteardown_mcp/guard.py": "the temporary folder of a job",
+    "kteardown_mcp/jobs.py": "the temporary folder of a job, and the lock of the user's servers",
     "kteardown_metal/bundle.py": "a new folder that the user named",
     "kteardown_cluster/node_job.py:host_lock": "the lock of the host",
     "kteardown_cluster/node_job.py:staged": "the cache of a node",

@@ -12,6 +12,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "history": ("duckdb",),
     "pictures": ("resvg_py",),
     "mail": ("b4",),
+    "mcp": ("mcp",),
 }
 """The modules that each extra installs; module and package have the same name."""
 

@@ -25,7 +25,7 @@ settings.register_profile("search", slow_host, max_examples=1000)
 """Other examples each time, and more of them, for `make test-all`: it has hours."""
 settings.load_profile("same")
 
-PACKAGES = ("cluster", "history", "hunt", "metal", "observe", "replicate", "watch")
+PACKAGES = ("cluster", "history", "hunt", "mcp", "metal", "observe", "replicate", "watch")
 """The optional packages of kteardown; the tests of each are in its folder."""
 OF_SEVERAL = {
     "cli/test_both_clocks.py": {"history"},
@@ -41,7 +41,7 @@ OF_SEVERAL = {
     "rundir/test_snapshot.py": {"history"},
     "scripts": {*PACKAGES},
     "test_docs.py": {*PACKAGES},
-    "test_extras.py": {"history"},
+    "test_extras.py": {"history", "mcp"},
     "test_mirror.py": {*PACKAGES},
     "test_packages.py": {*PACKAGES},
     "vm/test_agent_of_own.py": {"hunt"},

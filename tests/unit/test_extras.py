@@ -27,6 +27,7 @@ PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text
         (["history"], "duckdb"),
         (["site", "--to", "./site"], "duckdb"),
         (["report", "--format", "png"], "resvg_py"),
+        (["mcp"], "mcp"),
     ],
 )
 def test_the_command_that_adds_the_extra_is_printed(

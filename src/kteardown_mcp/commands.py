@@ -1,0 +1,285 @@
+"""The commands of the tools: each is built from typed values, and never from free text.
+
+A value is checked by what it may be. None can begin with a hyphen, so none is read as an option,
+and there is no tool for --unsafe-build, --own, --on or any other option that is not here.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kteardown.errors import InputError
+from kteardown.inputs.load import workload_names
+from kteardown.kernels.series import known_series
+from kteardown_mcp.outside import quoted
+from kteardown_mcp.roots import Roots
+
+MOST_MAIL = 32_000_000
+"""Bytes. kteardown reads no larger mail."""
+MOST_SCRIPT = 1_000_000
+MOST_SIZES = 12
+MOST_SIZE = 1_000_000
+MOST_SOURCES = 4
+MOST_KINDS = 5
+_RELEASE = re.compile(r"(debian|debian-image|kernel\.org):[0-9][0-9A-Za-z.~+-]{0,60}")
+_FILE = re.compile(r"(image|tar):(.+)")
+_TREE = re.compile(r"git:(.+?)(?:@([^@]+))?")
+_REVISION = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./^~+-]{0,199}")
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,60}")
+_RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.+@-]{0,120}(/(wall|instructions|contention))?")
+
+
+@dataclass(frozen=True)
+class GivenFile:
+    """A file that is written for the job; the command has its path."""
+
+    name: str
+    content: bytes
+    shown: str
+    """What the command is shown with: the path that the client named."""
+
+
+@dataclass(frozen=True)
+class ToolCommand:
+    """A command of kteardown without the program, and where it writes its JSON."""
+
+    words: tuple[str | GivenFile, ...]
+    json: bool = True
+    """Whether it takes ``--json FILE``."""
+
+    @property
+    def files(self) -> list[GivenFile]:
+        return [word for word in self.words if isinstance(word, GivenFile)]
+
+    @property
+    def command(self) -> str:
+        """Return the command for a person, with the paths that the client named."""
+        shown = [word.shown if isinstance(word, GivenFile) else word for word in self.words]
+        return shlex.join(["kteardown", *shown])
+
+
+def try_patch(
+    roots: Roots, path: str, mail: str, source: Sequence[str], full: bool, dry_run: bool
+) -> ToolCommand:
+    """Return the command that tries the patch of a mail. Raises InputError."""
+    placed = _given(roots, path, mail, "mail.mbox", MOST_MAIL, ("path", "mail"))
+    flags = [*(["--full"] if full else []), *(["--dry-run"] if dry_run else [])]
+    return ToolCommand(("try", placed, *_sources(roots, source), *flags))
+
+
+def measure(
+    roots: Roots,
+    what: "AskedWorkload",
+    sizes: Sequence[int],
+    source: Sequence[str],
+    seeds: int | None,
+) -> ToolCommand:
+    """Return the command that measures a workload on kernels. Raises InputError."""
+    words = [*_sources(roots, source), *_sizes(what, sizes), *_count("--seeds", seeds, 20)]
+    return ToolCommand(("measure", what.word(roots), *words))
+
+
+def compare(
+    roots: Roots,
+    what: "AskedWorkload",
+    change: "AskedChange",
+    source: str,
+    sizes: Sequence[int],
+    full: bool,
+) -> ToolCommand:
+    """Return the command that compares a change with its base. Raises InputError."""
+    words = [*change.words(roots, source), *_sizes(what, sizes), *([] if full else ["--quick"])]
+    return ToolCommand(("compare", what.word(roots), *words))
+
+
+def hunt_kind(roots: Roots, kinds: Sequence[str], source: str) -> ToolCommand:
+    """Return the command that hunts a few kinds. Raises InputError."""
+    if not 1 <= len(kinds) <= MOST_KINDS:
+        raise InputError(
+            f"{len(kinds)} kinds are named", hint=f"name one to {MOST_KINDS} kinds in one call."
+        )
+    named = [_fitting(_KIND, kind, "a kind of objects") for kind in kinds]
+    return ToolCommand(
+        ("hunt", f"--kinds={','.join(named)}", *_sources(roots, [source] if source else []))
+    )
+
+
+def bisect(
+    roots: Roots, what: "AskedWorkload", tree: str, good: str, bad: str, sizes: Sequence[int]
+) -> ToolCommand:
+    """Return the command that finds the commit of a change between two. Raises InputError."""
+    ends = [f"--good={_revision(good)}", f"--bad={_revision(bad)}"]
+    source = f"--source=git:{roots.tree(tree)}"
+    return ToolCommand(("bisect", what.word(roots), source, *ends, *_sizes(what, sizes), "--quick"))
+
+
+def list_runs() -> ToolCommand:
+    return ToolCommand(("list", "runs", "--json"), json=False)
+
+
+def report(run: str) -> ToolCommand:
+    """Return the command that writes the report of a run as JSON. Raises InputError."""
+    return ToolCommand(("report", run_name(run), "--format=json"), json=False)
+
+
+def page(run: str) -> ToolCommand:
+    """Return the command that prints the report of a run. Raises InputError."""
+    return ToolCommand(("report", run_name(run)), json=False)
+
+
+def boots(run: str) -> ToolCommand:
+    """Return the command that lists the boots of a run as JSON. Raises InputError."""
+    return ToolCommand(("show", run_name(run), "--json"), json=False)
+
+
+def console(run: str, boot: int) -> ToolCommand:
+    """Return the command that prints the console of a boot. Raises InputError."""
+    return ToolCommand(("show", run_name(run), f"--console={boot:d}"), json=False)
+
+
+def run_name(run: str) -> str:
+    """Return the name of a run. Raises InputError: it is no path."""
+    return _fitting(_RUN, run, "the name of a run, as list_runs gives it, or `last`")
+
+
+@dataclass(frozen=True)
+class AskedWorkload:
+    """What is executed in the guests: a script or C file by its path or text, or a shipped
+    workload."""
+
+    path: str = ""
+    text: str = ""
+    language: str = "sh"
+    workload: str = ""
+
+    def word(self, roots: Roots) -> str | GivenFile:
+        """Return the argument for it. Raises InputError."""
+        if not self.workload:
+            names = ("script_path", "script_text", "workload")
+            name = f"script.{self.language}"
+            return _given(roots, self.path, self.text, name, MOST_SCRIPT, names)
+        if self.path or self.text:
+            raise InputError("a workload and a script are given", hint="give one of them.")
+        if self.workload not in workload_names():
+            raise InputError.unknown(
+                f"there is no workload {quoted(self.workload)}", self.workload, workload_names()
+            )
+        return self.workload
+
+
+@dataclass(frozen=True)
+class AskedChange:
+    """What is compared with base: a series by path, text or shipped name, or a branch of a tree."""
+
+    path: str = ""
+    text: str = ""
+    series: str = ""
+    tree: str = ""
+    base: str = ""
+    topic: str = ""
+
+    def words(self, roots: Roots, source: str) -> list[str | GivenFile]:
+        """Return the options for it, with that of the source of base. Raises InputError."""
+        if self.tree:
+            if self.path or self.text or self.series or source:
+                raise InputError(
+                    "a branch of a tree is given, and also a series or a source",
+                    hint="give tree, base and topic alone: base is then the source.",
+                )
+            branch = f"{_revision(self.base)}..{_revision(self.topic)}"
+            return [f"--source=git:{roots.tree(self.tree)}", f"--branch={branch}"]
+        kernel = _sources(roots, [source]) if source else []
+        if not self.series:
+            names = ("patch_path", "patch_text", "series", "tree")
+            placed = _given(roots, self.path, self.text, "series.mbox", MOST_MAIL, names)
+            return [*kernel, "--series", placed]
+        shipped = [series.name for series in known_series()]
+        if self.series not in shipped:
+            raise InputError.unknown(
+                f"there is no series {quoted(self.series)}", self.series, shipped
+            )
+        return [*kernel, f"--series={self.series}"]
+
+
+def _given(
+    roots: Roots, path: str, text: str, name: str, most: int, parameters: Sequence[str]
+) -> GivenFile:
+    """Return a file that is given by its path or its text. Raises InputError."""
+    if bool(path) == bool(text):
+        raise InputError(
+            f"{'more than one' if path else 'none'} of {', '.join(parameters)} is given",
+            hint="give exactly one of them.",
+        )
+    if path:
+        file_name, content = roots.content(path, most)
+        return GivenFile(re.sub(r"[^0-9A-Za-z_.+-]", "_", file_name), content, path)
+    content = text.encode("utf-8", "replace")
+    if len(content) > most:
+        raise InputError(
+            f"the text has {len(content):,} bytes", hint=f"give at most {most:,} bytes."
+        )
+    return GivenFile(name, content, name)
+
+
+def _sources(roots: Roots, sources: Sequence[str]) -> list[str]:
+    if len(sources) > MOST_SOURCES:
+        raise InputError(
+            f"{len(sources)} kernels are named", hint=f"name at most {MOST_SOURCES} in one call."
+        )
+    return [f"--source={_source(roots, source)}" for source in sources]
+
+
+def _source(roots: Roots, source: str) -> str:
+    """Return a kernel source with an absolute path, if it has one. Raises InputError."""
+    if _RELEASE.fullmatch(source):
+        return source
+    if match := _FILE.fullmatch(source):
+        return f"{match[1]}:{roots.plain(match[2])}"
+    if match := _TREE.fullmatch(source):
+        revision = f"@{_revision(match[2])}" if match[2] else ""
+        return f"git:{roots.tree(match[1])}{revision}"
+    raise InputError(
+        f"{quoted(source)} is no kernel source that this server takes",
+        hint=(
+            "write debian:6.12, debian-image:6.12, kernel.org:6.12.1, git:PATH@REV, image:FILE or "
+            "tar:FILE."
+        ),
+    )
+
+
+def _revision(text: str) -> str:
+    revision = _fitting(_REVISION, text, "a revision of git")
+    if ".." in revision:
+        raise InputError(f"{quoted(text)} is a range", hint="name one commit, branch or tag.")
+    return revision
+
+
+def _sizes(what: AskedWorkload, sizes: Sequence[int]) -> list[str]:
+    if not sizes:
+        return []
+    if what.workload:
+        raise InputError(
+            "sizes are for a script, which has the parameter N",
+            hint="leave sizes out: a shipped workload has its own.",
+        )
+    if len(sizes) > MOST_SIZES or not all(1 <= size <= MOST_SIZE for size in sizes):
+        raise InputError(
+            "sizes: there are too many, or one is out of range",
+            hint=f"give at most {MOST_SIZES} numbers from 1 to {MOST_SIZE:,}.",
+        )
+    return [f"--set=N={','.join(map(str, sizes))}"]
+
+
+def _count(option: str, number: int | None, most: int) -> list[str]:
+    if number is None:
+        return []
+    if not 1 <= number <= most:
+        raise InputError(f"{option[2:]}: {number} is out of range", hint=f"give 1 to {most}.")
+    return [f"{option}={number}"]
+
+
+def _fitting(form: re.Pattern[str], text: str, what: str) -> str:
+    if not form.fullmatch(text):
+        raise InputError(f"{quoted(text)} is not {what}", hint=f"give {what}.")
+    return text

@@ -1,0 +1,115 @@
+"""What the tools return: an object for a job, with what comes from outside marked as such."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kteardown.errors import InputError
+from kteardown_mcp import outside
+from kteardown_mcp.jobs import Jobs, ServerJob
+
+MEANINGS: Mapping[int, str] = {
+    0: "done",
+    1: "a verdict fails a gate",
+    2: "wrong input: the log says what is wrong and what to do",
+    3: "a kernel or the agent did not build, or a patch did not apply",
+    4: "guests failed so often that there is nothing to report",
+    5: "the host or a tool on it failed",
+    6: "a kernel with the change is broken: it fails where base does not",
+    7: "nothing of the patch is in the built kernel, so there is no verdict",
+    8: "no workload executes what the patch changes, or not enough of it for a metric to show it",
+    70: "kteardown itself failed: the log has its trace",
+    130: "interrupted",
+}
+"""By the exit code of a command (docs/ci.md)."""
+_LOG = 4000
+
+
+def of_job(job: ServerJob, jobs: Jobs, at: str | None = None) -> dict[str, Any]:
+    """Return what is known of a job.
+
+    ``at``: the place in its JSON that is returned; None: without its answer.
+    Raises InputError.
+    """
+    report: dict[str, Any] = {
+        "job": job.id,
+        "tool": job.tool,
+        "state": job.state,
+        "seconds": round(job.seconds, 1),
+        "command": job.asked.command,
+    }
+    if job.state == "waiting":
+        report["jobs_before_it"] = jobs.before(job)
+    if not job.is_over:
+        return {
+            **report,
+            "next": f"call job_result with job={job.id!r}, which waits, or cancel_job",
+            "log": outside.end_of("\n".join(job.lines), _LOG // 4),
+        }
+    report |= ending(job)
+    if at is None:
+        return report
+    return report | _answer(job, at)
+
+
+def ending(job: ServerJob) -> dict[str, Any]:
+    """Return how a job ended."""
+    code = job.exit_code
+    if job.state == "cancelled" or code is None:
+        return {"exit_code": None, "meaning": job.why or "it was stopped", **_log(job)}
+    meaning = MEANINGS.get(code, f"ended by signal {code - 128}" if code > 128 else "unknown")
+    return {"exit_code": code, "meaning": meaning, **({} if code == 0 else _log(job))}
+
+
+def _log(job: ServerJob) -> dict[str, Any]:
+    return {"log": outside.end_of("\n".join(job.lines), _LOG)}
+
+
+def _answer(job: ServerJob, at: str) -> dict[str, Any]:
+    if at:
+        return {"answer": part(job.answer, at)}
+    headline = job.answer.get("headline") if isinstance(job.answer, dict) else None
+    return {
+        **({"headline": outside.page(str(headline), 2000)} if headline else {}),
+        **({"page": outside.page(job.printed)} if job.printed else {}),
+        **({"answer": outside.value(job.answer)} if job.answer is not None else {}),
+    }
+
+
+def part(whole: Any, at: str) -> dict[str, Any]:
+    """Return what is at a place of a value, marked. Raises InputError."""
+    try:
+        return outside.value(whole, at)
+    except outside.NoSuchPlaceError as error:
+        raise InputError(
+            f"at: {error}",
+            hint="names of fields and numbers of items with slashes, such as runs/0/headline.",
+        ) from error
+
+
+def printed_json(job: ServerJob, at: str) -> dict[str, Any]:
+    """Return the JSON that a command printed, marked. Raises InputError."""
+    if job.exit_code != 0:
+        return ending(job)
+    try:
+        printed = json.loads(job.printed)
+    except ValueError as error:
+        raise InputError(
+            "the result is too large to be read here", hint="read it with `kteardown report`."
+        ) from error
+    return {"value": part(printed, at)}
+
+
+def listed(job: ServerJob, newest: int) -> dict[str, Any]:
+    """Return the newest of the runs that a command listed, marked. Raises InputError."""
+    if job.exit_code != 0:
+        return ending(job)
+    runs = json.loads(job.printed)["runs"]
+    return {"runs": len(runs), "newest": outside.value(runs[-newest:])}
+
+
+def printed_text(job: ServerJob, end: bool = False) -> dict[str, Any]:
+    """Return the text that a command printed, marked."""
+    if job.exit_code != 0:
+        return ending(job)
+    return {"text": outside.end_of(job.printed) if end else outside.page(job.printed)}

@@ -1,0 +1,102 @@
+"""Which files of this host a client may name: those below the roots that the user named.
+
+The server reads files by itself, by ``kteardown.door``: no link below a root is followed, and no
+device or pipe is opened. kteardown gets copies. Only git trees and kernel images, which are large,
+are opened by kteardown under their own path.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from kteardown.door import Entry
+from kteardown.errors import InputError
+from kteardown_mcp.outside import quoted
+
+
+class Roots:
+    """The folders below which paths may lie, resolved. A relative path begins at the first one."""
+
+    def __init__(self, named: Sequence[Path]) -> None:
+        self.folders = tuple(folder.resolve() for folder in named)
+        self._names = tuple(folder.absolute() for folder in named)
+
+    @classmethod
+    def of(cls, named: Sequence[Path]) -> "Roots":
+        """Return the roots that the user named, or else the current folder.
+
+        Clients start a server in the folder of a project, which is what their program may read
+        anyway. Some start it in / or in the home folder: neither is a root unless the user names
+        it. Raises InputError.
+        """
+        for folder in named:
+            if not folder.is_dir():
+                raise InputError(f"--root {folder}: there is no such folder", hint="name a folder.")
+        if not named and Path.cwd() in (Path("/"), Path.home().resolve()):
+            raise InputError(
+                f"the current folder is {Path.cwd()}, below which is everything",
+                hint="name the folder of your patches and scripts with --root.",
+            )
+        return cls(named or (Path.cwd(),))
+
+    def entry(self, path: str) -> Entry:
+        """Return the file or folder at ``path``. Raises InputError if it is not below a root."""
+        if "\0" in path:
+            raise self._refused(path, "it has a zero byte")
+        whole = Path(os.path.normpath(self.folders[0] / path))
+        for name, root in zip(self._names, self.folders, strict=True):
+            for base in (root, name):
+                if whole.is_relative_to(base):
+                    return Entry(root, whole.relative_to(base).parts)
+        raise self._refused(path, "it is not below a root of this server")
+
+    def content(self, path: str, most: int) -> tuple[str, bytes]:
+        """Return the name of a file and all that is in it. Raises InputError."""
+        entry = self.entry(path)
+        try:
+            return entry.name, entry.content(most)
+        except OSError as error:
+            raise self._refused(path, error.strerror or "it cannot be read") from error
+
+    def plain(self, path: str) -> Path:
+        """Return the path of a file that kteardown opens by itself. Raises InputError."""
+        try:
+            return self.entry(path).plain()
+        except OSError as error:
+            raise self._refused(path, error.strerror or "it cannot be read") from error
+
+    def tree(self, path: str) -> Path:
+        """Return the path of a git tree with its objects below the roots. Raises InputError."""
+        entry = self.entry(path)
+        try:
+            if not stat.S_ISDIR(entry.status().st_mode):
+                raise self._refused(path, "it is no folder")
+            self._check_git(path, entry)
+        except OSError as error:
+            raise self._refused(path, error.strerror or "it cannot be read") from error
+        return entry.path
+
+    def _check_git(self, path: str, tree: Entry) -> None:
+        """Raise InputError if the git tree is kept elsewhere, as that of `git worktree`, or has
+        objects of elsewhere."""
+        git = tree / ".git" if (tree / ".git").exists() else tree
+        if stat.S_ISREG(git.status().st_mode):
+            named = git.text(4096).removeprefix("gitdir:").strip()
+            git = self.entry(str(tree.path / named))
+        common = git / "commondir"
+        if common.exists():
+            git = self.entry(str(git.path / common.text(4096).strip()))
+        for part in ("objects", "refs", "HEAD"):
+            if stat.S_ISLNK((git / part).status().st_mode):
+                raise self._refused(path, f"{part} of its git folder is a link")
+        alternates = git / "objects/info/alternates"
+        for line in alternates.text(1 << 16).splitlines() if alternates.exists() else ():
+            self.entry(str(git.path / "objects" / line))
+
+    def _refused(self, path: str, why: str) -> InputError:
+        roots = ", ".join(map(str, self.folders))
+        return InputError(
+            f"the path {quoted(path)} is refused: {why}",
+            hint=f"name a file or folder below {roots}, without links.",
+        )

@@ -1,0 +1,137 @@
+"""The commands that tools run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kteardown.errors import InputError
+from kteardown_mcp import commands
+from kteardown_mcp.commands import AskedChange, AskedWorkload, GivenFile, ToolCommand
+from kteardown_mcp.roots import Roots
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Roots:
+    (tmp_path / "a b.sh").write_text("echo\n")
+    (tmp_path / "bzImage").write_text("kernel\n")
+    (tmp_path / "tree/.git/objects").mkdir(parents=True)
+    (tmp_path / "tree/.git/refs").mkdir()
+    (tmp_path / "tree/.git/HEAD").write_text("ref: refs/heads/master\n")
+    return Roots([tmp_path])
+
+
+def test_a_mail_by_its_text_is_a_file_of_the_job(roots: Roots) -> None:
+    made = commands.try_patch(roots, "", "From: a\n", ["debian:6.12"], full=False, dry_run=True)
+    assert made.files == [GivenFile("mail.mbox", b"From: a\n", "mail.mbox")]
+    assert made.command == "kteardown try mail.mbox --source=debian:6.12 --dry-run"
+
+
+def test_a_script_keeps_a_name_without_blanks(roots: Roots) -> None:
+    made = commands.measure(roots, AskedWorkload(path="a b.sh"), [1, 2], [], 3)
+    (script,) = made.files
+    assert (script.name, script.content) == ("a_b.sh", b"echo\n")
+    assert made.command == "kteardown measure 'a b.sh' --set=N=1,2 --seeds=3"
+
+
+def test_sources_with_paths_are_below_a_root(roots: Roots, tmp_path: Path) -> None:
+    sources = ["image:bzImage", "git:tree@v7.2", "git:tree", "kernel.org:6.16.1"]
+    words = commands.measure(roots, AskedWorkload(workload="zombies"), [], sources, None).words
+    assert words[1:] == (
+        "zombies",
+        f"--source=image:{tmp_path}/bzImage",
+        f"--source=git:{tmp_path}/tree@v7.2",
+        f"--source=git:{tmp_path}/tree",
+        "--source=kernel.org:6.16.1",
+    )
+
+
+def test_a_branch_is_compared_with_where_it_begins(roots: Roots, tmp_path: Path) -> None:
+    change = AskedChange(tree="tree", base="v6.12", topic="my-topic")
+    made = commands.compare(roots, AskedWorkload(workload="zombies"), change, "", [], full=False)
+    assert made.words[2:] == (
+        f"--source=git:{tmp_path}/tree",
+        "--branch=v6.12..my-topic",
+        "--quick",
+    )
+    shipped = AskedChange(series="freezer-skip-exited")
+    made = commands.compare(
+        roots, AskedWorkload(workload="zombies"), shipped, "debian:6.12", [], full=True
+    )
+    assert made.words[2:] == ("--source=debian:6.12", "--series=freezer-skip-exited")
+
+
+REFUSED: dict[str, Callable[[Roots], ToolCommand]] = {
+    "two sources of a mail": lambda r: commands.try_patch(r, "a b.sh", "x", [], False, False),
+    "no mail": lambda r: commands.try_patch(r, "", "", [], False, False),
+    "a large script": lambda r: commands.measure(
+        r, AskedWorkload(text="é" * 600_000), [], [], None
+    ),
+    "a script and a workload": lambda r: commands.measure(
+        r, AskedWorkload(text="x", workload="zombies"), [], [], None
+    ),
+    "an option as a workload": lambda r: commands.measure(
+        r, AskedWorkload(workload="--unsafe-build"), [], [], None
+    ),
+    "sizes of a workload": lambda r: commands.measure(
+        r, AskedWorkload(workload="zombies"), [1], [], None
+    ),
+    "size 0": lambda r: commands.measure(r, AskedWorkload(text="x"), [0], [], None),
+    "a size that is too large": lambda r: commands.measure(
+        r, AskedWorkload(text="x"), [10**7], [], None
+    ),
+    "an option as a kernel": lambda r: commands.measure(
+        r, AskedWorkload(text="x"), [], ["--own"], None
+    ),
+    "a patched kernel": lambda r: commands.measure(
+        r, AskedWorkload(text="x"), [], ["patched:tree@debian:6.12"], None
+    ),
+    "a kernel on another": lambda r: commands.measure(
+        r, AskedWorkload(text="x"), [], ["x on debian:6.12"], None
+    ),
+    "five kernels": lambda r: commands.measure(
+        r, AskedWorkload(text="x"), [], ["debian:6.1"] * 5, None
+    ),
+    "a range as a revision": lambda r: commands.measure(
+        r, AskedWorkload(text="x"), [], ["git:tree@a..b"], None
+    ),
+    "an option as a revision": lambda r: commands.bisect(
+        r, AskedWorkload(text="x"), "tree", "--upload-pack=x", "v1", []
+    ),
+    "an unknown series": lambda r: commands.compare(
+        r, AskedWorkload(text="x"), AskedChange(series="../x"), "debian:6.12", [], False
+    ),
+    "a branch and a source": lambda r: commands.compare(
+        r,
+        AskedWorkload(text="x"),
+        AskedChange(tree="tree", base="a", topic="b"),
+        "debian:6.12",
+        [],
+        False,
+    ),
+    "two kinds in one": lambda r: commands.hunt_kind(r, ["files,mounts"], ""),
+    "no kind": lambda r: commands.hunt_kind(r, [], ""),
+    "an option as a run": lambda _: commands.page("--help"),
+    "a path as a run": lambda _: commands.page("/etc"),
+    "a path up as a run": lambda _: commands.page("../runs"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_wrong_is_refused(roots: Roots, what: str) -> None:
+    with pytest.raises(InputError):
+        REFUSED[what](roots)
+
+
+def test_a_run_has_a_name() -> None:
+    assert commands.page("last").words == ("report", "last")
+    assert commands.console("20261130-160221-measure-a/wall", 3).words[1:] == (
+        "20261130-160221-measure-a/wall",
+        "--console=3",
+    )
+    assert commands.hunt_kind(Roots([Path("/")]), ["files", "mounts"], "").words == (
+        "hunt",
+        "--kinds=files,mounts",
+    )
