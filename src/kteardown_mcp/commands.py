@@ -47,6 +47,8 @@ class ToolCommand:
     words: tuple[str | GivenFile, ...]
     json: bool = True
     """Whether it takes ``--json FILE``."""
+    boots: bool = True
+    """Whether it may build or boot kernels, so that it waits for its turn."""
 
     @property
     def files(self) -> list[GivenFile]:
@@ -65,7 +67,7 @@ def try_patch(
     """Return the command that tries the patch of a mail. Raises InputError."""
     placed = _given(roots, path, mail, "mail.mbox", MOST_MAIL, ("path", "mail"))
     flags = [*(["--full"] if full else []), *(["--dry-run"] if dry_run else [])]
-    return ToolCommand(("try", placed, *_sources(roots, source), *flags))
+    return ToolCommand(("try", placed, *_sources(roots, source), *flags), boots=not dry_run)
 
 
 def measure(

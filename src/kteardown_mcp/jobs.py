@@ -44,6 +44,7 @@ _PLAIN = {"COLUMNS": "160", "NO_COLOR": "1"}
 _LINES = 100
 _LONGEST_LINE = 4000
 _READING_S = 300.0
+_MOST_READERS = 2
 _HEARTBEAT_S = 10.0
 _LOCK_POLL_S = 0.5
 _SHUTDOWN_S = 1.0
@@ -105,6 +106,7 @@ class Jobs:
         self._lock = lock
         self._most_seconds = most_seconds
         self._turn = anyio.Lock()
+        self._readers = anyio.Semaphore(_MOST_READERS)
         self._jobs: dict[str, ServerJob] = {}
         self._count = 0
         self._is_closing = False
@@ -168,18 +170,19 @@ class Jobs:
     def doing(self, job: ServerJob) -> str:
         """Return one line about what a job does now. It may have words from outside."""
         if job.state == "waiting" and (before := self.before(job)):
-            return f"waits for {before} jobs of this server"
+            return f"waits: jobs before it: {before}"
         if job.state == "waiting":
-            return "waits for its turn on this machine"
+            return "waits for its turn, or for a job of another server"
         return job.lines[-1] if job.lines else job.state
 
     async def read(self, asked: ToolCommand) -> ServerJob:
-        """Run a command that only reads, at once. Its job is not among those of the server."""
+        """Run a command that only reads, beside the job that runs. It has no id."""
         job = ServerJob("", "read", asked, state="running")
-        try:
-            await self._execute(job, None, _READING_S)
-        finally:
-            job.change("ended")
+        async with self._readers:
+            try:
+                await self._execute(job, None, _READING_S)
+            finally:
+                job.change("ended")
         return job
 
     async def _run(self, job: ServerJob) -> None:
@@ -187,14 +190,20 @@ class Jobs:
             with anyio.CancelScope() as job.scope:
                 if job.is_cancelled:  # Before this task began.
                     return
+                if not job.asked.boots:
+                    await self._begin(job, None)
+                    return
                 async with self._turn, self._machine() as lock:
-                    job.began = time.monotonic()
-                    job.change("running")
-                    await self._execute(job, lock, self._most_seconds)
+                    await self._begin(job, lock)
         except (OSError, ValueError) as error:
             job.why = f"the job could not be started: {getattr(error, 'strerror', None) or error}"
         finally:
             job.change("cancelled" if job.is_cancelled else "ended")
+
+    async def _begin(self, job: ServerJob, lock: int | None) -> None:
+        job.began = time.monotonic()
+        job.change("running")
+        await self._execute(job, lock, self._most_seconds)
 
     @asynccontextmanager
     async def _machine(self) -> AsyncIterator[int]:

@@ -23,6 +23,8 @@ MEANINGS: Mapping[int, str] = {
 }
 """By the exit code of a command (docs/ci.md)."""
 _LOG = 4000
+_SHORT = 8000
+"""Characters of the short form of an answer. A part that is asked for may have more."""
 
 
 def of_job(job: ServerJob, jobs: Jobs, at: str | None = None) -> dict[str, Any]:
@@ -72,7 +74,7 @@ def _answer(job: ServerJob, at: str) -> dict[str, Any]:
     return {
         **({"headline": outside.page(str(headline), 2000)} if headline else {}),
         **({"page": outside.page(job.printed)} if job.printed else {}),
-        **({"answer": outside.value(job.answer)} if job.answer is not None else {}),
+        **({"answer": outside.value(job.answer, most=_SHORT)} if job.answer is not None else {}),
     }
 
 
@@ -109,7 +111,8 @@ def listed(job: ServerJob, newest: int) -> dict[str, Any]:
 
 
 def printed_text(job: ServerJob, end: bool = False) -> dict[str, Any]:
-    """Return the text that a command printed, marked."""
+    """Return the text that a command printed, or its ``end``, marked."""
     if job.exit_code != 0:
         return ending(job)
-    return {"text": outside.end_of(job.printed) if end else outside.page(job.printed)}
+    text = job.printed.replace("\r\n", "\n")  # A serial console ends its lines so.
+    return {"text": outside.end_of(text) if end else outside.page(text)}

@@ -53,7 +53,10 @@ async def serve(roots: Roots, lock: Path, most_hours: float) -> None:
         signal.signal(number, _end)
     async with anyio.create_task_group() as group:
         jobs = Jobs(group, lock, most_hours * 3600)
-        await make(roots, jobs).run_stdio_async()
+        try:
+            await make(roots, jobs).run_stdio_async()
+        except* BrokenPipeError:  # The client was killed while it was told of progress.
+            pass
         jobs.close()
 
 

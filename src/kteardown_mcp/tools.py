@@ -123,8 +123,8 @@ class Tools:
         takes one to thirty minutes, most of it for kernels that are not built yet.
 
         The verdict of a metric is better, worse, same or inconclusive, with an interval. Exit code
-        7: nothing of the patch is in the built kernel; 8: no workload executes it. Neither says
-        that the patch has no effect.
+        7: nothing of the patch is in the built kernel; 8: no workload executes it, so write a
+        script that does, and use compare. Neither says that the patch has no effect.
         """
         with _errors():
             command = commands.try_patch(self._roots, path, mail, source, not quick, dry_run)

@@ -223,7 +223,7 @@ def busy_client(here: Place) -> Iterator[subprocess.Popen[str]]:
     client = subprocess.Popen(
         [sys.executable, "-P", "-c", CLIENT, str(here.folder), here.mark],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=(here.folder / "errors").open("w"),
         text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
@@ -247,6 +247,8 @@ def test_nothing_is_left_if_one_is_killed(
     os.kill(server if killed == "server" else busy_client.pid, signal.SIGKILL)
     here.wait_until_empty()
     assert not list(here.folder.glob("kteardown-mcp-*"))
+    if killed == "client":
+        assert (here.folder / "errors").read_text() == ""
 
 
 def test_the_command_is_interrupted_if_its_guard_is_killed(
