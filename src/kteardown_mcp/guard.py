@@ -26,7 +26,7 @@ from kteardown import spawn
 
 GRACE_S = 20.0
 """For kteardown to clean up after an interrupt. On a busy host the end of a guest takes seconds."""
-_AGAIN_S = 5.0
+_AGAIN_S = 10.0
 _SUBREAPER = 36
 _STOPPED = 130
 _WITH_GUARD = ("setpriv", "--pdeathsig", "TERM", "--")

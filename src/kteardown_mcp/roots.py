@@ -6,6 +6,7 @@ are opened by kteardown under their own path.
 """
 
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown_mcp.outside import quoted
+
+_PLAIN = re.compile(r"[\w./+-]+")
 
 
 class Roots:
@@ -62,7 +65,7 @@ class Roots:
     def plain(self, path: str) -> Path:
         """Return the path of a file that kteardown opens by itself. Raises InputError."""
         try:
-            return self.entry(path).plain()
+            return self._part_of_source(path, self.entry(path).plain())
         except OSError as error:
             raise self._refused(path, error.strerror or "it cannot be read") from error
 
@@ -75,7 +78,14 @@ class Roots:
             self._check_git(path, entry)
         except OSError as error:
             raise self._refused(path, error.strerror or "it cannot be read") from error
-        return entry.path
+        return self._part_of_source(path, entry.path)
+
+    def _part_of_source(self, path: str, found: Path) -> Path:
+        """Return a path that stands in the name of a source, in which ``@`` and `` on `` separate
+        paths. Raises InputError."""
+        if not _PLAIN.fullmatch(str(found)):
+            raise self._refused(path, "it has other characters than letters, digits and _./+-")
+        return found
 
     def _check_git(self, path: str, tree: Entry) -> None:
         """Raise InputError if the git tree is kept elsewhere, as that of `git worktree`, or has

@@ -15,8 +15,20 @@ from kteardown_mcp import guard
 
 PATIENCE_S = 60
 PYTHON = [sys.executable, "-P", "-c"]
-CLEANS = "import time\nprint('begun', flush=True)\ntry: time.sleep(1000)\nfinally: print('cleaned')"
-DEAF = "import signal, time\nsignal.signal(2, 1)\nprint('begun', flush=True)\ntime.sleep(1000)"
+CLEANS = """
+import time
+try:
+    print("begun", flush=True)
+    time.sleep(1000)
+finally:
+    print("cleaned")
+"""
+DEAF = """
+import signal, time
+signal.signal(2, 1)
+print("begun", flush=True)
+time.sleep(1000)
+"""
 
 
 def guarded(folder: Path, *command: str, program: str = "") -> subprocess.Popen[str]:
@@ -57,18 +69,19 @@ def test_a_command_is_interrupted_as_by_ctrl_c_and_its_folder_removed(tmp_path: 
 
 
 def test_what_ignores_the_interrupt_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
     # In a session of its own, without a parent, as a daemon.
     daemon = "(setsid sh -c \"trap '' INT TERM HUP; sleep 1000; sleep 1000\" &)"
     short = "import sys; from kteardown_mcp import guard; guard.GRACE_S = 0.5"
     program = f"{short}; sys.exit(guard.main(sys.argv[1:]))"
     command = ["sh", "-c", f"{daemon}; exec {sys.executable} -P -c '{DEAF}'"]
     with guarded(tmp_path / "job", *command, program=program) as process:
-        (tmp_path / "job").mkdir(exist_ok=True)
         assert process.stdout is not None
         end = time.monotonic() + PATIENCE_S
         while len(found := psutil.Process(process.pid).children(recursive=True)) < 3:
             assert time.monotonic() < end, found
             time.sleep(0.05)
+        assert process.stdout.readline() == "begun\n"
         close(process)
         assert process.wait(PATIENCE_S) == 130
     assert not [left for left in found if left.is_running()]

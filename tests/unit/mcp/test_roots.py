@@ -91,6 +91,18 @@ def test_a_worktree_of_a_tree_below_a_root_is_taken(root: Path) -> None:
     assert Roots([root]).tree("other") == root / "other"
 
 
+@pytest.mark.parametrize("name", ["a@b", "a on git:", "a,b", "a b", "~"])
+def test_a_path_is_no_other_source(root: Path, name: str) -> None:
+    (root / name / "x").mkdir(parents=True)
+    repository(root / name / "x")
+    (root / name / "x/bzImage").write_text("kernel")
+    roots = Roots([root])
+    with pytest.raises(InputError, match="other characters"):
+        roots.tree(f"{name}/x")
+    with pytest.raises(InputError, match="other characters"):
+        roots.plain(f"{name}/x/bzImage")
+
+
 def test_the_default_is_the_current_folder_but_not_that_of_everything(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
