@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from kteardown.cli import app
 from kteardown.errors import InputError
 from kteardown_mcp import commands
 from kteardown_mcp.commands import AskedChange, AskedWorkload, GivenFile, ToolCommand
 from kteardown_mcp.roots import Roots
+from unit.conftest import MISSING
 
 
 @pytest.fixture
@@ -61,6 +64,47 @@ def test_a_branch_is_compared_with_where_it_begins(roots: Roots, tmp_path: Path)
         roots, AskedWorkload(workload="zombies"), shipped, "debian:6.12", [], full=True
     )
     assert made.words[2:] == ("--source=debian:6.12", "--series=freezer-skip-exited")
+
+
+MADE: dict[str, Callable[[Roots], ToolCommand]] = {
+    "try": lambda r: commands.try_patch(r, "a b.sh", "", ["debian:6.12"], full=True, dry_run=True),
+    "measure": lambda r: commands.measure(
+        r, AskedWorkload(path="a b.sh"), [1, 2], ["git:tree@v7", "image:bzImage"], 3
+    ),
+    "compare": lambda r: commands.compare(
+        r, AskedWorkload(text="x"), AskedChange(text="x"), "debian:6.12", [1], full=False
+    ),
+    "compare of a branch": lambda r: commands.compare(
+        r,
+        AskedWorkload(workload="zombies"),
+        AskedChange(tree="tree", base="a", topic="b"),
+        "",
+        [],
+        full=False,
+    ),
+    "bisect": lambda r: commands.bisect(
+        r, AskedWorkload(text="x", language="c"), "tree", "v7.1", "v7.2", [1, 2]
+    ),
+    "list": lambda _: commands.list_runs(),
+    "report": lambda _: commands.report("last"),
+    "page": lambda _: commands.page("last"),
+    "boots": lambda _: commands.boots("last"),
+    "console": lambda _: commands.console("last", 3),
+    **(
+        {}
+        if "hunt" in MISSING
+        else {"hunt": lambda r: commands.hunt_kind(r, ["files", "mounts"], "debian-image:6.12")}
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_the_command_line_takes_the_command(roots: Roots, what: str) -> None:
+    made = MADE[what](roots)
+    words = [word.name if isinstance(word, GivenFile) else word for word in made.words]
+    verb, *arguments = words + (["--json=answer.json"] if made.json else [])
+    command = get_command(app).commands[verb]  # type: ignore[attr-defined]
+    command.make_context(verb, arguments)
 
 
 REFUSED: dict[str, Callable[[Roots], ToolCommand]] = {
