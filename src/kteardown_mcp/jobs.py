@@ -191,7 +191,8 @@ class Jobs:
                 if job.is_cancelled:  # Before this task began.
                     return
                 if not job.asked.boots:
-                    await self._begin(job, None)
+                    async with self._readers:
+                        await self._begin(job, None)
                     return
                 async with self._turn, self._machine() as lock:
                     await self._begin(job, lock)
@@ -234,7 +235,7 @@ class Jobs:
             if limit.cancelled_caught:
                 job.why = f"it was stopped after {most_seconds / 3600:g} hours, its limit"
                 return
-            job.exit_code = process.wait()
+            job.exit_code = process.poll()
             job.printed = _start_of(folder / "printed").replace(given, "")
             with suppress(ValueError, RecursionError):
                 job.answer = json.loads(_start_of(answer).replace(given, ""))

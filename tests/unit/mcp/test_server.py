@@ -19,6 +19,7 @@ from unit.mcp.clients import PATIENCE_S, Place, called, place, refused, text_of
 
 pytestmark = pytest.mark.anyio
 MAIL = Path(__file__).parents[2] / "data/mail/quoted-printable.eml"
+PAGE = Path(__file__).parents[3] / "docs/mcp.md"
 TOOLS = (
     *("try_patch", "measure", "compare", "hunt_kind", "bisect"),
     *("job_state", "job_result", "cancel_job", "list_runs", "read_run"),
@@ -46,6 +47,7 @@ async def test_a_client_of_either_protocol_finds_the_tools(here: Place, mode: st
     async with Client(here.real(), mode=mode) as client:
         tools = (await client.list_tools()).tools
         assert tuple(tool.name for tool in tools) == TOOLS
+        assert all(f"| `{tool.name}` |" in PAGE.read_text() for tool in tools)
         for tool in tools:
             assert len(tool.description or "") > 60
             described = tool.input_schema.get("properties", {})
