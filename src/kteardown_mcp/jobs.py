@@ -228,17 +228,20 @@ class Jobs:
             words = [_word(folder, word) for word in job.asked.words]
             words += [f"--json={answer}"] if job.asked.json else []
             process = _started(folder, words, lock)
-            # Files of the job have the names that the client knows.
-            given = f"{folder}/{_GIVEN}/"
+
+            def known(text: str) -> str:
+                """Return a text with the names and the command that the client knows."""
+                return text.replace(f" --json={answer}", "").replace(f"{folder}/{_GIVEN}/", "")
+
             with anyio.move_on_after(most_seconds) as limit:
-                await self._followed(process, lambda line: job.add_line(line.replace(given, "")))
+                await self._followed(process, lambda line: job.add_line(known(line)))
             if limit.cancelled_caught:
                 job.why = f"it was stopped after {most_seconds / 3600:g} hours, its limit"
                 return
             job.exit_code = process.poll()
-            job.printed = _start_of(folder / "printed").replace(given, "")
+            job.printed = known(_start_of(folder / "printed"))
             with suppress(ValueError, RecursionError):
-                job.answer = json.loads(_start_of(answer).replace(given, ""))
+                job.answer = json.loads(known(_start_of(answer)))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

@@ -32,7 +32,13 @@ def main() -> None:
     print(f"a page \x1b[2J of {words[0]}")
     for word in words:
         if word.startswith("--json="):
-            answer = {"headline": "\x1b[31mred", "words": words, "many": list(range(5000))}
+            repeat = " ".join(["kteardown", *words])
+            answer = {
+                "repeat": repeat,
+                "headline": "\x1b[31mred",
+                "words": words,
+                "many": list(range(5000)),
+            }
             Path(word.partition("=")[2]).write_text(json.dumps(answer))
 
 

@@ -51,6 +51,7 @@ def test_a_file_is_named_as_the_client_knows_it(run: Callable[[Body], None]) -> 
         await jobs.wait(job, 60, ignore)
         assert (job.state, job.exit_code) == ("ended", 0)
         assert job.answer["words"][:2] == ["measure", "a.sh"]
+        assert job.answer["repeat"] == "kteardown measure a.sh"
 
     run(body)
 
