@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from kteardown import spawn
 from kteardown.cli import options
 from kteardown.cli.rows import Fields
 from kteardown.errors import InputError, LabError
@@ -41,7 +41,7 @@ class ObserveOutput:
 
 def observe(
     output: ObserveOutput,
-    files: Annotated[list[Path] | None, typer.Argument(metavar="[COUNTS]...")] = None,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="COUNTS")] = None,
     collector: Annotated[bool, typer.Option("--collector")] = False,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate")] = False,
@@ -111,12 +111,12 @@ def _collect(calibrate: bool, seconds: float, keep: Path | None) -> MachineCount
     ``seconds``: watch it for so long, too. Raises LabError.
     """
     reporter = options.reporter(verbose=False, quiet=False)
-    command = [sys.executable, "-I", "-S", "-", *["--calibrate"] * calibrate]
+    command = spawn.python("-I", "-S", "-", *["--calibrate"] * calibrate)
     command += ["--for", f"{seconds:g}"] if seconds else []
     doing = f"Watching this machine for {seconds:g} s" if seconds else "Reading /proc and /sys"
     with reporter.task(doing):
         try:
-            done = subprocess.run(
+            done = spawn.run(
                 command,
                 input=program().encode(),
                 capture_output=True,

@@ -21,11 +21,12 @@ OWN: dict[str, set[str]] = {
     r"\b(?:typer|click)\.s?echo\(|(?<![\w.])print\(": {
         "visible.py",
         "kteardown_cluster/node_job.py",
+        "kteardown_observe/collector/main.py",
     },
     r"sys\.std(?:out|err)\.(?:write|buffer)": {"cli/show.py"},
 }
 """What prints, and the only modules that may have it; the program on a node writes into a file of
-Slurm."""
+Slurm, and the collector prints JSON in ASCII."""
 HOSTILE = "a\x1b]52;c;eA==\x07\x1b[2J\x9b31m\x7f\u202eb\udc80[/bold]:smile:"
 
 

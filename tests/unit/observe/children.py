@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+LOW = 3
+
 
 def in_a_child(function: Callable[[], Any]) -> Any:
     """Return what a function returns in a child, as JSON has it."""
@@ -14,8 +16,10 @@ def in_a_child(function: Callable[[], Any]) -> Any:
     pid = os.fork()
     if not pid:
         try:
+            # The function may close every descriptor that is not low.
+            os.dup2(target, LOW)
             text = json.dumps(function())
-            os.write(target, text.encode())
+            os.write(LOW, text.encode())
         finally:
             os._exit(0)
     os.close(target)

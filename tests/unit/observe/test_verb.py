@@ -43,7 +43,7 @@ def test_this_machine_is_observed_and_its_counts_are_kept(tmp_path: Path) -> Non
 def test_the_collector_runs_by_itself(tmp_path: Path) -> None:
     program = run("--collector").stdout
     printed = subprocess.run(
-        [sys.executable, "-"], input=program, capture_output=True, text=True, check=True
+        [sys.executable, "-P", "-"], input=program, capture_output=True, text=True, check=True
     ).stdout
     (tmp_path / "counts.json").write_text(printed)
     assert run(tmp_path / "counts.json").returncode == 0

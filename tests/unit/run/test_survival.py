@@ -104,7 +104,8 @@ def test_kills_at_random_moments_lose_no_completed_trial(
     span = unbroken(labs, again := killable.make_run(folder / "again", clock))
     assert len(counted(again)) == 6 * 3
     kills = kept = 0
-    while kills < wanted:
+    # On a busy host, kills may all come before the first trial has ended.
+    while kills < wanted or (not kept and kills < 10 * wanted):
         run = killable.make_run(folder / "killed", clock)
         more, seen = kill_until_done(labs, run, moments, 1.1 * span)
         kills += more

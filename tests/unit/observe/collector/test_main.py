@@ -27,7 +27,7 @@ NOBODY = 65534
 def run(*words: str, inside: tuple[str, ...] = ()) -> tuple[int, str, str]:
     """Run the program as `python3 -` does; return its code, its output and its errors."""
     done = subprocess.run(
-        [*inside, sys.executable, "-I", "-S", "-", *words],
+        [*inside, sys.executable, "-P", "-I", "-S", "-", *words],
         input=bundle.program(),
         capture_output=True,
         text=True,
@@ -257,7 +257,7 @@ sys.exit(main.main(["--cpu-limit", "600"]))
 
 def test_control_c_ends_it_without_a_traceback() -> None:
     started = subprocess.Popen(
-        [sys.executable, "-c", _SLOW],
+        [sys.executable, "-P", "-c", _SLOW],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

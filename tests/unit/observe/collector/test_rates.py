@@ -86,7 +86,7 @@ def test_watching_ends_in_time_and_says_what_it_could_not_see(tmp_path: Path) ->
 def test_a_process_that_waits_is_seen_on_this_host() -> None:
     # vfork() without an exit of the child leaves its parent in an uninterruptible sleep.
     code = "import ctypes, time; libc = ctypes.CDLL(None); libc.vfork() or time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", code], start_new_session=True) as parent:
+    with subprocess.Popen([sys.executable, "-P", "-c", code], start_new_session=True) as parent:
         waits = SampledWaits(Host())
         try:
             for _ in range(200):
