@@ -6,9 +6,11 @@ import re
 import typer
 
 # Control characters but \n and \t, what reverses or separates lines, lone surrogates, what XML
-# cannot have.
+# cannot have; and what has no width, in which text for a language model can be hidden: soft
+# hyphens, joiners, variation selectors, and tags.
 _UNSEEN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff"
+    r"\ufe00-\ufe0f\ufeff\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 
 
@@ -18,7 +20,15 @@ def visible(text: str) -> str:
 
     A line break and a tab are unchanged. JSON keeps its meaning.
     """
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: _written(ord(match[0])), text)
+
+
+def _written(code: int) -> str:
+    """Return a character as JSON writes it; one above U+FFFF has two parts."""
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def on_one_line(text: str) -> str:

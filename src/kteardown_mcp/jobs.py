@@ -47,6 +47,8 @@ _READING_S = 300.0
 _MOST_READERS = 2
 _HEARTBEAT_S = 10.0
 _LOCK_POLL_S = 0.5
+_DEATH_POLL_S = 1.0
+_LAST_LINES_S = 3.0
 _SHUTDOWN_S = 1.0
 """The client waits for two seconds after it has closed the connection; guards need no server."""
 
@@ -107,6 +109,7 @@ class Jobs:
         self._most_seconds = most_seconds
         self._turn = anyio.Lock()
         self._readers = anyio.Semaphore(_MOST_READERS)
+        self._dry_runs = anyio.Semaphore(_MOST_READERS)
         self._jobs: dict[str, ServerJob] = {}
         self._count = 0
         self._is_closing = False
@@ -141,8 +144,8 @@ class Jobs:
 
     def before(self, job: ServerJob) -> int:
         """Return how many jobs of this server begin before ``job``, or run."""
-        ids = list(self._jobs)
-        return sum(not self._jobs[name].is_over for name in ids[: ids.index(job.id)])
+        earlier = list(self._jobs.values())[: list(self._jobs).index(job.id)]
+        return sum(not it.is_over and it.asked.boots == job.asked.boots for it in earlier)
 
     def cancel(self, job: ServerJob) -> None:
         """Cancel a job that waits or runs; it is over when its processes have ended."""
@@ -191,7 +194,7 @@ class Jobs:
                 if job.is_cancelled:  # Before this task began.
                     return
                 if not job.asked.boots:
-                    async with self._readers:
+                    async with self._dry_runs:
                         await self._begin(job, None)
                     return
                 async with self._turn, self._machine() as lock:
@@ -223,6 +226,7 @@ class Jobs:
 
     async def _execute(self, job: ServerJob, lock: int | None, most_seconds: float) -> None:
         folder = Path(tempfile.mkdtemp(prefix="kteardown-mcp-"))
+        process: subprocess.Popen[bytes] | None = None
         try:
             answer = folder / "answer.json"
             words = [_word(folder, word) for word in job.asked.words]
@@ -243,7 +247,9 @@ class Jobs:
             with suppress(ValueError, RecursionError):
                 job.answer = json.loads(known(_start_of(answer)))
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            # While kteardown cleans up, this is its folder; the guard removes it then.
+            if process is None or process.poll() is not None:
+                shutil.rmtree(folder, ignore_errors=True)
 
     async def _followed(
         self, process: "subprocess.Popen[bytes]", add: Callable[[str], None]
@@ -252,7 +258,10 @@ class Jobs:
         closed in any case."""
         errors = cast(Any, process.stderr).fileno()
         try:
-            await _lines(errors, add)
+            async with anyio.create_task_group() as group:
+                group.start_soon(_until_dead, process, group.cancel_scope)
+                await _lines(errors, add)
+                group.cancel_scope.cancel()
         finally:
             cast(Any, process.stdin).close()
             patience_s = _SHUTDOWN_S if self._is_closing else GRACE_S + 10
@@ -286,6 +295,15 @@ def _started(folder: Path, words: list[str], lock: int | None) -> "subprocess.Po
             env={**os.environ, **_PLAIN},
             pass_fds=() if lock is None else (lock,),
         )
+
+
+async def _until_dead(process: "subprocess.Popen[bytes]", scope: anyio.CancelScope) -> None:
+    """Cancel ``scope`` some seconds after the guard has ended: what it leaves, if it was killed,
+    may hold its streams open."""
+    while process.poll() is None:
+        await anyio.sleep(_DEATH_POLL_S)
+    await anyio.sleep(_LAST_LINES_S)
+    scope.cancel()
 
 
 async def _lines(errors: int, add: Callable[[str], None]) -> None:

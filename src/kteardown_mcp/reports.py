@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kteardown.errors import InputError
+from kteardown.visible import on_one_line
 from kteardown_mcp import outside
 from kteardown_mcp.jobs import Jobs, ServerJob
 
@@ -38,7 +39,7 @@ def of_job(job: ServerJob, jobs: Jobs, at: str | None = None) -> dict[str, Any]:
         "tool": job.tool,
         "state": job.state,
         "seconds": round(job.seconds, 1),
-        "command": job.asked.command,
+        "command": on_one_line(job.asked.command),
     }
     if job.state == "waiting":
         report["jobs_before_it"] = jobs.before(job)
@@ -93,21 +94,26 @@ def printed_json(job: ServerJob, at: str) -> dict[str, Any]:
     """Return the JSON that a command printed, marked. Raises InputError."""
     if job.exit_code != 0:
         return ending(job)
-    try:
-        printed = json.loads(job.printed)
-    except ValueError as error:
-        raise InputError(
-            "the result is too large to be read here", hint="read it with `kteardown report`."
-        ) from error
-    return {"value": part(printed, at)}
+    return {"value": part(_parsed(job.printed), at)}
 
 
 def listed(job: ServerJob, newest: int) -> dict[str, Any]:
     """Return the newest of the runs that a command listed, marked. Raises InputError."""
     if job.exit_code != 0:
         return ending(job)
-    runs = json.loads(job.printed)["runs"]
-    return {"runs": len(runs), "newest": outside.value(runs[-newest:])}
+    runs = _parsed(job.printed)["runs"]
+    # The newest first: the end of what is too long is cut.
+    return {"runs": len(runs), "newest": outside.value(runs[-newest:][::-1])}
+
+
+def _parsed(printed: str) -> Any:
+    """Return the JSON that a command printed. Raises InputError."""
+    try:
+        return json.loads(printed)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            "the result is too large to be read here", hint="read it with `kteardown report`."
+        ) from error
 
 
 def printed_text(job: ServerJob, end: bool = False) -> dict[str, Any]:

@@ -8,13 +8,15 @@ are opened by kteardown under their own path.
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kteardown.door import Entry
 from kteardown.errors import InputError
+from kteardown.kernels import git
 from kteardown_mcp.outside import quoted
 
+_ALTERNATES = "objects/info/alternates"
 _PLAIN = re.compile(r"[\w./+-]+")
 
 
@@ -36,7 +38,7 @@ class Roots:
         for folder in named:
             if not folder.is_dir():
                 raise InputError(f"--root {folder}: there is no such folder", hint="name a folder.")
-        if not named and Path.cwd() in (Path("/"), Path.home().resolve()):
+        if not named and Path.home().resolve().is_relative_to(Path.cwd()):
             raise InputError(
                 f"the current folder is {Path.cwd()}, below which is everything",
                 hint="name the folder of your patches and scripts with --root.",
@@ -75,7 +77,7 @@ class Roots:
         try:
             if not stat.S_ISDIR(entry.status().st_mode):
                 raise self._refused(path, "it is no folder")
-            self._check_git(path, entry)
+            self._check_git(path, entry.path)
         except OSError as error:
             raise self._refused(path, error.strerror or "it cannot be read") from error
         return self._part_of_source(path, entry.path)
@@ -87,22 +89,24 @@ class Roots:
             raise self._refused(path, "it has other characters than letters, digits and _./+-")
         return found
 
-    def _check_git(self, path: str, tree: Entry) -> None:
-        """Raise InputError if the git tree is kept elsewhere, as that of `git worktree`, or has
-        objects of elsewhere."""
-        git = tree / ".git" if (tree / ".git").exists() else tree
-        if stat.S_ISREG(git.status().st_mode):
-            named = git.text(4096).removeprefix("gitdir:").strip()
-            git = self.entry(str(tree.path / named))
-        common = git / "commondir"
-        if common.exists():
-            git = self.entry(str(git.path / common.text(4096).strip()))
-        for part in ("objects", "refs", "HEAD"):
-            if stat.S_ISLNK((git / part).status().st_mode):
-                raise self._refused(path, f"{part} of its git folder is a link")
-        alternates = git / "objects/info/alternates"
-        for line in alternates.text(1 << 16).splitlines() if alternates.exists() else ():
-            self.entry(str(git.path / "objects" / line))
+    def _check_git(self, path: str, tree: Path) -> None:
+        """Raise InputError if git would read anything of this tree outside of the roots.
+
+        git itself says where its folders are: they may be those of another tree, as after `git
+        worktree`, and git searches for them upwards.
+        """
+        try:
+            folders = git.folders(tree)
+        except InputError as error:
+            raise self._refused(path, "git does not take it as a tree") from error
+        for folder in {*folders}:
+            whole = folder.resolve()
+            if not any(whole.is_relative_to(root) for root in self.folders):
+                raise self._refused(path, "its git folder is not below a root of this server")
+            if (whole / _ALTERNATES).exists():
+                raise self._refused(path, "it borrows objects of another tree (alternates)")
+            for part in _links_in(whole):
+                raise self._refused(path, f"its git folder has a link ({part})")
 
     def _refused(self, path: str, why: str) -> InputError:
         roots = ", ".join(map(str, self.folders))
@@ -110,3 +114,16 @@ class Roots:
             f"the path {quoted(path)} is refused: {why}",
             hint=f"name a file or folder below {roots}, without links.",
         )
+
+
+def _links_in(git_folder: Path) -> Iterator[str]:
+    """Yield what of a git folder is a link: of its files, its objects by folder and pack, and all
+    its references."""
+    places = [git_folder, git_folder / "objects", git_folder / "objects/pack"]
+    folders = [folder for place in (git_folder / "refs",) for folder, _, _ in os.walk(place)]
+    for place in (*places, *map(Path, folders)):
+        if not place.is_dir():
+            continue
+        for entry in os.scandir(place):
+            if entry.is_symlink():
+                yield quoted(os.path.relpath(entry.path, git_folder))

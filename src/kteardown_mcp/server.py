@@ -3,10 +3,13 @@
 import inspect
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.tools.base import Tool
 from mcp.types import ToolAnnotations
 
 from kteardown import version
@@ -31,20 +34,36 @@ jobs end when this connection ends; runs are kept.\
 def make(roots: Roots, jobs: Jobs) -> MCPServer:
     """Return the server with its tools. A tool whose package is not installed is left out."""
     tools = Tools(roots, jobs)
-    server = MCPServer("kteardown", instructions=INSTRUCTIONS, version=version(), log_level="ERROR")
     verbs = {verb for extension in extensions() for verb in extension.verbs}
+    offered = []
     for function in [*tools.long, *tools.short]:
         if function.__name__ == "hunt_kind" and "hunt" not in verbs:
             continue
         is_reading = function in tools.short and function != tools.cancel_job
-        server.add_tool(
-            function,
-            description=inspect.cleandoc(function.__doc__ or ""),
-            annotations=ToolAnnotations(
-                read_only_hint=is_reading, destructive_hint=False, open_world_hint=not is_reading
-            ),
+        annotations = ToolAnnotations(
+            read_only_hint=is_reading,
+            destructive_hint=function == tools.cancel_job,
+            open_world_hint=not is_reading,
         )
-    return server
+        offered.append(_strict_tool(function, annotations))
+    return MCPServer(
+        "kteardown",
+        instructions=INSTRUCTIONS,
+        version=version(),
+        log_level="ERROR",
+        tools=offered,
+    )
+
+
+def _strict_tool(function: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
+    """Return a tool that refuses parameters which it does not have: a client that misspells one
+    would otherwise get the answer to another question, after half an hour."""
+    description = inspect.cleandoc(function.__doc__ or "")
+    tool = Tool.from_function(function, description=description, annotations=annotations)
+    model = tool.fn_metadata.arg_model
+    model.model_config["extra"] = "forbid"
+    model.model_rebuild(force=True)
+    return tool.model_copy(update={"parameters": model.model_json_schema(by_alias=True)})
 
 
 async def serve(roots: Roots, lock: Path, most_hours: float) -> None:

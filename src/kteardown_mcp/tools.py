@@ -3,6 +3,7 @@
 What they say is fixed: nothing from outside is in it.
 """
 
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
@@ -20,6 +21,8 @@ from kteardown_mcp.roots import Roots
 
 MOST_WAIT_S = 3600
 _MOST_LINE = 200
+_PROGRESS_S = 0.5
+"""At most one line of progress in this time."""
 
 _Path = Annotated[str, Field(max_length=4096)]
 _Name = Annotated[str, Field(max_length=200)]
@@ -39,7 +42,8 @@ _Wait = Annotated[
         ge=0,
         le=MOST_WAIT_S,
         description="Seconds to wait for the end. After that the job goes on, and job_result "
-        "waits again. Keep it below the time limit of your client.",
+        "waits again. Keep it below the time limit of your client: a client that gives up cancels "
+        "the request, and with it the job.",
     ),
 ]
 _ScriptPath = Annotated[
@@ -80,7 +84,9 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except KteardownError as error:
-        raise ToolError(f"{on_one_line(error.message)}. What to do: {error.hint}") from error
+        message = on_one_line(error.message)
+        end = "" if message.endswith(("?", ".")) else "."
+        raise ToolError(f"{message}{end} What to do: {error.hint}") from error
 
 
 class Tools:
@@ -269,7 +275,7 @@ class Tools:
     async def list_runs(
         self, newest: Annotated[int, Field(ge=1, le=100, description="How many.")] = 20
     ) -> dict[str, Any]:
-        """List the runs of this user, the newest last: id, when, kernels, and the result in a line.
+        """List the runs of this user, the newest first: id, when, kernels, the result in a line.
 
         Runs are kept on disk, also those of other sessions and of the command line.
         """
@@ -321,7 +327,13 @@ class Tools:
 def _progress(ctx: Context) -> Callable[[float, str], Awaitable[None]]:
     """Return what reports the seconds and one line. The line may have words from outside."""
 
+    last = 0.0
+
     async def report(seconds: float, line: str) -> None:
+        nonlocal last
+        if time.monotonic() - last < _PROGRESS_S:
+            return
+        last = time.monotonic()
         await ctx.report_progress(round(seconds, 1), None, on_one_line(line)[:_MOST_LINE])
 
     return report

@@ -25,6 +25,13 @@ def test_a_small_value_is_whole_but_for_what_acts(value: object) -> None:
     assert "\x1b" not in str(shown["value"])
 
 
+@pytest.mark.parametrize("code", [0xAD, 0x200B, 0x2060, 0xFE0F, 0xFEFF, 0xE0041, 0xE007F])
+def test_no_text_has_characters_without_width(code: int) -> None:
+    text = f"Fix{chr(code)} it"
+    assert chr(code) not in outside.page(text)["text"]
+    assert json.loads(f'"{outside.page(text)["text"]}"') == text
+
+
 @given(JSON, st.integers(60, 400))
 def test_no_value_is_longer_than_its_limit(value: object, most: int) -> None:
     big = [value] * 300

@@ -53,4 +53,4 @@ def test_the_newest_runs_are_listed() -> None:
     job = ended(0, '{"runs": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}')
     listed = reports.listed(job, 2)
     assert listed["runs"] == 3
-    assert listed["newest"]["value"] == [{"name": "b"}, {"name": "c"}]
+    assert listed["newest"]["value"] == [{"name": "c"}, {"name": "b"}]

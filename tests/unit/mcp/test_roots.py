@@ -82,6 +82,33 @@ def test_a_git_tree_has_its_objects_below_a_root(root: Path, tmp_path: Path) -> 
             roots.tree(path)
 
 
+@pytest.mark.parametrize("way", ["quoted", "pack", "folder", "upwards", "gitdir"])
+def test_no_tree_leads_git_out_of_the_root(root: Path, tmp_path: Path, way: str) -> None:
+    repository(tmp_path / "elsewhere")
+    repository(root / "tree")
+    objects = root / "tree/.git/objects"
+    if way == "quoted":
+        (objects / "info/alternates").write_text(
+            f'"\\057{str(tmp_path)[1:]}/elsewhere/.git/objects"\n'
+        )
+    elif way == "gitdir":
+        (root / "link").symlink_to(tmp_path / "elsewhere")
+        (root / "other").mkdir()
+        (root / "other/.git").write_text("gitdir: ../link/../elsewhere/.git\n")
+    elif way == "upwards":
+        repository(root.parent)
+        for name in ("objects", "refs"):
+            (root / "other" / name).mkdir(parents=True)
+        (root / "other/HEAD").write_text("rubbish\n")
+    else:
+        place = objects / ("pack" if way == "pack" else "ab")
+        if place.is_dir():
+            place.rmdir()
+        place.symlink_to(tmp_path / "elsewhere/.git/objects")
+    with pytest.raises(InputError):
+        Roots([root]).tree("other" if way in ("gitdir", "upwards") else "tree")
+
+
 def test_a_worktree_of_a_tree_below_a_root_is_taken(root: Path) -> None:
     repository(root / "tree")
     author = ("-c", "user.name=A", "-c", "user.email=a@example.org")
@@ -109,7 +136,7 @@ def test_the_default_is_the_current_folder_but_not_that_of_everything(
     monkeypatch.chdir(root)
     assert Roots.of([]).folders == (root,)
     monkeypatch.setenv("HOME", str(root))
-    for folder in (root, Path("/")):
+    for folder in (root, root.parent, Path("/")):
         monkeypatch.chdir(folder)
         with pytest.raises(InputError, match="below which is everything"):
             Roots.of([])

@@ -80,6 +80,12 @@ async def test_a_path_that_leads_out_of_the_root_is_refused(here: Place) -> None
             await refused(client, "measure", script_text="print", source=[source])
 
 
+async def test_a_parameter_that_a_tool_does_not_have_is_refused(here: Place) -> None:
+    async with Client(here.stub()) as client:
+        for name in ("size", "unsafe_build", "full"):
+            assert name in await refused(client, "measure", script_text="print", **{name: 1})
+
+
 async def test_an_answer_is_marked_visible_and_bounded(here: Place) -> None:
     async with Client(here.stub()) as client:
         result = await client.call_tool("measure", {"script_text": "print", "sizes": [1, 2, 3]})
