@@ -29,6 +29,7 @@ GRACE_S = 20.0
 _AGAIN_S = 10.0
 _SUBREAPER = 36
 _STOPPED = 130
+_HOST_FAILED = 5
 _WITH_GUARD = ("setpriv", "--pdeathsig", "TERM", "--")
 
 
@@ -37,9 +38,15 @@ def main(arguments: Sequence[str]) -> int:
     was stopped."""
     folder, *command = arguments
     ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    process = spawn.start(
-        [*_WITH_GUARD, *command], stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder
-    )
+    try:
+        process = spawn.start(
+            [*_WITH_GUARD, *command], stdin=subprocess.DEVNULL, start_new_session=True, cwd=folder
+        )
+    except OSError as error:
+        from kteardown.visible import echo
+
+        echo(f"the command could not be started: {error}", err=True)
+        return _HOST_FAILED
     ended = os.pidfd_open(process.pid)
     ready, _, _ = select.select([sys.stdin.fileno(), ended], [], [])
     if ended in ready:

@@ -70,7 +70,8 @@ def value(whole: Any, at: str = "", most: int = MOST_VALUE) -> dict[str, Any]:
     for items, letters, depth in _LIMITS:
         cut = _Cut(items, letters)
         shown = cut.of(chosen, depth)
-        if len(json.dumps(shown)) <= most:
+        # As the SDK writes it into the text of an answer.
+        if len(json.dumps(shown, indent=2)) <= most:
             break
     else:
         cut.is_cut = True

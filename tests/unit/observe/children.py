@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 LOW = 3
+MANY = 4096
 
 
 def in_a_child(function: Callable[[], Any]) -> Any:
@@ -16,8 +17,9 @@ def in_a_child(function: Callable[[], Any]) -> Any:
     pid = os.fork()
     if not pid:
         try:
-            # The function may close every descriptor that is not low.
+            # The function may close every descriptor that is not low; a worker may have many.
             os.dup2(target, LOW)
+            os.closerange(LOW + 1, MANY)
             text = json.dumps(function())
             os.write(LOW, text.encode())
         finally:
