@@ -33,7 +33,9 @@ _RELEASE = re.compile(r"[0-9]+\.[0-9]+")
 
 
 def texts(root: Path) -> dict[str, str]:
-    """Return the content of both files, by path."""
+    """Return the content of both files, by path; none in a tree without the package."""
+    if not (root / PACKAGE).is_dir():
+        return {}
     problems = tomllib.loads((root / PACKAGE / "problems.toml").read_text(encoding="utf-8"))
     keys = ("law", "relief")
     metrics = {problem[key] for problem in problems.values() for key in keys if key in problem}
