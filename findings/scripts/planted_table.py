@@ -3,8 +3,8 @@
     findings/scripts/planted_table.py keep RECORD...     reduce records of guests, and keep them
     findings/scripts/planted_table.py table              print the table
 
-A record is what ``python -m vm.planted.guest --json`` writes (from the folder ``tests``): a guest in
-which objects were made, counted by the collector, and released. The prediction is by the laws of
+A record is what ``python -m vm.planted.guest --json`` writes (from the folder ``tests``): a guest
+in which objects were made, counted by the collector, and released. The prediction is by the laws of
 *another* release than that of the guest, if it was measured there.
 """
 
@@ -77,7 +77,8 @@ def reduced(record: dict[str, Any]) -> dict[str, Any]:
     clean = json.loads(record["collected"]["clean"]["printed"])["counts"]
     problems = {}
     for name, problem in record["problems"].items():
-        released, empty = problem["released"], problem["empty"]
+        released = problem["released"]
+        empty = problem["empty"]
         work = sum(released[part] - empty[part] for part in ("sync_ns", "deferred_ns"))
         problems[name] = {
             "objects": problem["n"],

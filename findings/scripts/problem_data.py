@@ -9,8 +9,8 @@ nothing else.
 - ``costs.json``: an object for each kind, way, kind of cost (``work``: instructions of the call and
   of deferred work; ``held``: kB), release and series: the verdict on the growth, the numbers of
   objects, the costs of these numbers, the interval of the exponent at the last doubling, whether
-  these are all instructions (a part whose growth is not known is left out), where the cost grows,
-  for what each release of an object sleeps, and the result.
+  these are all instructions (a part whose growth is not known is left out), in which function the
+  release of each object sleeps, and the result.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _costs(root: Path, kinds: set[tuple[str, str, str]], series: set[str]) -> li
     sleeps = _sleeps(hunts.values())
     best: dict[str, tuple[int, dict[str, Any]]] = {}
     for name, hunt in hunts.items():
-        for place, growths, function in _measured(hunt, kinds, series):
+        for place, growths in _measured(hunt, kinds, series):
             parts, is_whole = _known_parts(growths, place["cost"])
             if not parts:
                 continue
@@ -138,7 +138,6 @@ def _costs(root: Path, kinds: set[tuple[str, str, str]], series: set[str]) -> li
                 "costs": [float(f"{cost:.6g}") for cost in costs],
                 "exponent_ci": parts[0]["exponent_ci"],
                 "is_whole": is_whole,
-                "function": function,
                 "sleeps_in": sleeps.get((place["kind"], place["way"]), ""),
                 "result": name,
             }
@@ -185,18 +184,16 @@ def _is_bounded(part: dict[str, Any]) -> bool:
 
 
 def _last_slope(part: dict[str, Any]) -> float:
-    sizes, costs = part["sizes"], part["costs"]
+    sizes = part["sizes"]
+    costs = part["costs"]
     return float(costs[-1] - costs[-2]) / (sizes[-1] - sizes[-2])
 
 
 def _measured(
     hunt: dict[str, Any], kinds: set[tuple[str, str, str]], series: set[str]
-) -> Iterator[tuple[dict[str, str], dict[str, Any], str]]:
+) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
     """Yield each wanted cost of a hunt, of its kernel and of those it is compared with."""
     finds = [find for find in hunt["finds"] if find["cost"] == "sync"]
-    places = {
-        (find["kind"], find["way"]): find.get("function", {}).get("place", "") for find in finds
-    }
     release = _release(hunt["release"])
     plain = not hunt["source"].partition(" on ")[2]
     for kind, way, cost in sorted(kinds):
@@ -204,7 +201,7 @@ def _measured(
         for case in hunt["cases"]:
             if plain and (case["kind"], case["way"], case["user"]) == (kind, way, "root"):
                 here = {**place, "release": release, "series": ""}
-                yield here, case["growth"], places.get((kind, way), "")
+                yield here, case["growth"]
         for find in finds:
             if (find["kind"], find["way"], cost) != (kind, way, "work"):
                 continue
@@ -212,7 +209,7 @@ def _measured(
                 where = _elsewhere(other, release, series)
                 if where:
                     there = {**place, "release": where[0], "series": where[1]}
-                    yield there, {"sync": growth}, places[kind, way]
+                    yield there, {"sync": growth}
 
 
 def _elsewhere(kernel: str, release: str, series: set[str]) -> tuple[str, str] | None:

@@ -32,8 +32,8 @@ class MeasuredCost:
     its objects keep (``held``, in kB).
 
     ``costs`` are those of ``sizes``. ``is_whole``: whether they are all instructions; if not, a
-    part is left out whose growth is not known. ``function``: where a superlinear cost grows;
-    ``sleeps_in``: the function in which the release of each object sleeps; both may be empty.
+    part is left out whose growth is not known. ``sleeps_in``: the function in which the release of
+    each object sleeps, or empty.
     ``result`` is the published result.
     """
 
@@ -47,7 +47,6 @@ class MeasuredCost:
     costs: Sequence[float]
     exponent_ci: Sequence[float]
     is_whole: bool
-    function: str
     sleeps_in: str
     result: str
 

@@ -72,7 +72,9 @@ def judge(counts: MachineCounts) -> Judgement:
     A problem is unknown if its count is missing, or is below the least number and not nearly
     complete.
     """
-    here, absent, unknown = [], [], []
+    here = []
+    absent = []
+    unknown = []
     for problem in load_problems():
         reason = _why_unknown(problem, counts)
         if reason:

@@ -80,7 +80,8 @@ def count_text(count: str, number_of: int) -> str:
 
 def owners_text(present: PresentProblem) -> str:
     """Return who has most, in parentheses; empty if nobody is known."""
-    owners, problem = present.owners, present.problem
+    owners = present.owners
+    problem = present.problem
     if not owners:
         return ""
     if problem.of == "largest":
@@ -139,7 +140,8 @@ def time_text(present: PresentProblem, rate: InstructionRate | None) -> str:
     cost = present.cost
     if rate is None or cost is None or cost.unit != INSTRUCTIONS or cost.sleeps_in:
         return ""
-    low, high = cost.low * rate.low_ns, cost.high * rate.high_ns
+    low = cost.low * rate.low_ns
+    high = cost.high * rate.high_ns
     time = amount(low, (low + high) / 2, high, "ns")
     return f"about {time} of CPU time here, if what it touches is in the cache"
 

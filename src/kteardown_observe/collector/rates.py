@@ -9,6 +9,7 @@ fs/proc/base.c); /proc/PID/stat its sighand lock.
 """
 
 import contextlib
+import os
 import re
 import time
 from typing import Any, Dict, Iterator, List, Tuple
@@ -117,21 +118,22 @@ class Throttled:
 
     def difference(self) -> Dict[str, Any]:
         """Return the periods since the beginning, and the throttled ones by cgroup."""
-        periods, throttled = 0, Tally()
+        periods = 0
+        throttled = Tally()
         for path, after in self._read().items():
             before = self.before.get(path, {})
             periods += max(0, after.get("nr_periods", 0) - before.get("nr_periods", 0))
             more = max(0, after.get("nr_throttled", 0) - before.get("nr_throttled", 0))
             throttled.add_owner(path, more)
-        name = lambda path: printable(path.encode("utf-8", "surrogateescape"))  # noqa: E731
-        largest = throttled.largest(name)
+        largest = throttled.largest(lambda path: printable(os.fsencode(path)))
         return {"periods": periods, "number": throttled.number, "largest": largest}
 
 
 def read_rates(host: Host, counts: CountTable, seconds: float) -> Dict[str, Any]:
     """Watch the machine for some seconds, and return what happened."""
     rates: Dict[str, Any] = {"seconds": 0.0, "events": {}}
-    waits, throttled = SampledWaits(host), Throttled(host)
+    waits = SampledWaits(host)
+    throttled = Throttled(host)
     begin_s = time.monotonic()
     with contextlib.ExitStack() as stack:
         tracing = None

@@ -55,8 +55,8 @@ def parse_sockstat(text: bytes) -> Dict[str, int]:
     for line in text.splitlines():
         if line.startswith(b"TCP:"):
             words = line.split()[1:]
-            names, values = words[0::2], words[1::2]
-            return {printable(name): number_in(value) for name, value in zip(names, values)}
+            pairs = zip(words[0::2], words[1::2])
+            return {printable(name): number_in(value) for name, value in pairs}
     raise Malformed("no line TCP")
 
 

@@ -29,7 +29,6 @@ def cost(
         costs=[constant + linear * size + square * size * size for size in SIZES],
         exponent_ci=(1.8, 1.95) if verdict == "superlinear" else (0.98, 1.02),
         is_whole=True,
-        function="",
         sleeps_in="",
         result="hunt",
     )
