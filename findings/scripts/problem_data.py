@@ -1,6 +1,6 @@
-"""What ``kteardown observe`` multiplies counts with, taken from the published results.
+"""The figures of the catalogue of problems, taken from the published results.
 
-Both files have rows for what ``problems.toml`` and ``calibrate.py`` of the package name, and for
+Both files have rows for what ``problems.toml`` and the calibration of ``kteardown observe`` name, and for
 nothing else.
 
 - ``laws.json``: [workload, metric, parameter, release, series, point, cost of one more, its
@@ -25,7 +25,7 @@ from typing import Any
 from claims import RESULTS
 from kteardown_observe.calibrate import CALIBRATIONS
 
-PACKAGE = "src/kteardown_observe"
+PACKAGE = "src/kteardown/catalogue"
 _KNOWN = ("linear", "superlinear")
 _MATTERS = 0.15
 """A part that is left out matters if it has more than this share of the other."""

@@ -3,10 +3,10 @@ instructions are known."""
 
 from dataclasses import dataclass
 
+from kteardown.catalogue.costs import MeasuredCost
+from kteardown.catalogue.laws import measured_costs
+from kteardown.catalogue.releases import nearest
 from kteardown_observe.counts import MachineCounts
-from kteardown_observe.growth import MeasuredCost
-from kteardown_observe.laws import measured_costs
-from kteardown_observe.releases import nearest
 
 CALIBRATIONS = {
     "eventfds": ("eventfds", "exit"),

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kteardown.catalogue.problems import load_problems
 from kteardown_observe import words
 from kteardown_observe.judge import Judgement, PresentProblem
-from kteardown_observe.problems import load_problems
 
 _COLUMNS = ("problem", "first", "second", "cost, first", "cost, second")
 

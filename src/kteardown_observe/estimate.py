@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from kteardown.catalogue.costs import MeasuredCost
+from kteardown.catalogue.laws import MeasuredLaw, interpolated, measured_costs, measured_laws
+from kteardown.catalogue.problems import LiveProblem
+from kteardown.catalogue.releases import nearest, newer_than, version_of
 from kteardown_observe.counts import ObservedMachine
-from kteardown_observe.growth import MeasuredCost
-from kteardown_observe.laws import MeasuredLaw, interpolated, measured_costs, measured_laws
-from kteardown_observe.problems import LiveProblem
-from kteardown_observe.releases import nearest, newer_than, version_of
 
 INSTRUCTIONS = "instructions"
 OTHER_RELEASE = 1.45

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kteardown.catalogue.problems import LiveProblem, load_problems
 from kteardown_observe.counts import CountOwner, MachineCounts
 from kteardown_observe.estimate import (
     INSTRUCTIONS,
@@ -11,7 +12,6 @@ from kteardown_observe.estimate import (
     estimate,
     improvements,
 )
-from kteardown_observe.problems import LiveProblem, load_problems
 
 _MILLION = 1e6
 _KB_FOR_A_MILLION = 1024

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from kteardown import spawn
+from kteardown.catalogue.problems import find_problem, load_problems
 from kteardown.cli import options
 from kteardown.cli.rows import Fields
 from kteardown.errors import InputError, LabError
@@ -23,7 +24,6 @@ from kteardown_observe.counts import MachineCounts, parse_counts, read_counts
 from kteardown_observe.documents import document_of, openmetrics_of
 from kteardown_observe.judge import Judgement, has_problem, judge
 from kteardown_observe.page import markdown_of, text_of
-from kteardown_observe.problems import find_problem, load_problems
 
 _MOST_S = 60
 """The collector ends itself long before."""

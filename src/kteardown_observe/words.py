@@ -1,12 +1,12 @@
 """The sentences of what was present, without marks of any format."""
 
+from kteardown.catalogue.releases import version_of
 from kteardown.report.formatting import saved_percent
 from kteardown.visible import on_one_line
 from kteardown_observe.calibrate import ARCH, InstructionRate
 from kteardown_observe.counts import MachineCounts, ObservedMachine
 from kteardown_observe.estimate import INSTRUCTIONS, CostEstimate, Improvement
 from kteardown_observe.judge import Judgement, PresentProblem
-from kteardown_observe.releases import version_of
 
 _WIDE = 1.1
 """A range is printed if its high end is more than this many times its low end."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kteardown.catalogue.laws import measured_costs
 from kteardown_observe.calibrate import CALIBRATIONS, rate_of
 from kteardown_observe.counts import MachineCounts, parse_counts
-from kteardown_observe.laws import measured_costs
 from unit.observe.documents import document
 
 

@@ -6,11 +6,11 @@ from statistics import quantiles
 
 import pytest
 
+from kteardown.catalogue.costs import MeasuredCost
+from kteardown.catalogue.laws import measured_costs
+from kteardown.catalogue.problems import find_problem
 from kteardown_observe.counts import ObservedMachine
 from kteardown_observe.estimate import OTHER_RELEASE, estimate, improvements
-from kteardown_observe.growth import MeasuredCost
-from kteardown_observe.laws import measured_costs
-from kteardown_observe.problems import find_problem
 
 FLOCKS = find_problem("flocks")
 JOB = find_problem("zombies_job")

@@ -59,7 +59,7 @@ class LiveProblem(StrictModel):
 @cache
 def load_problems() -> tuple[LiveProblem, ...]:
     """Return the catalogue, in the order of its file."""
-    text = files("kteardown_observe").joinpath("problems.toml").read_text(encoding="utf-8")
+    text = files("kteardown.catalogue").joinpath("problems.toml").read_text(encoding="utf-8")
     return tuple(LiveProblem(name=name, **fields) for name, fields in tomllib.loads(text).items())
 
 

@@ -1,4 +1,4 @@
-"""The catalogue: each problem has a law that was measured, and each kind of the hunt its place."""
+"""Each problem has a cost on any machine, and each kind of the hunt its place in ``kinds.toml``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.errors import InputError
+from kteardown.catalogue.problems import LiveProblem, load_problems
 from kteardown_observe.counts import ObservedMachine
 from kteardown_observe.estimate import estimate
-from kteardown_observe.problems import LiveProblem, find_problem, load_problems
 
 ROOT = Path(__file__).parents[3]
 
@@ -37,9 +36,3 @@ def test_the_kind_of_a_problem_is_counted_by_its_count() -> None:
     for problem in load_problems():
         if problem.kind:
             assert problem.kind in table["counted"][problem.count], problem.name
-
-
-def test_an_unknown_problem_is_an_error() -> None:
-    assert find_problem("flocks").kind == "flocks"
-    with pytest.raises(InputError):
-        find_problem("flock")

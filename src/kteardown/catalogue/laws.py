@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 
+from kteardown.catalogue.costs import MeasuredCost
 from kteardown.model.record_fields import ParamValue
-from kteardown_observe.growth import MeasuredCost
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,14 @@ _LAW_KEYS = [field.name for field in fields(MeasuredLaw)]
 @cache
 def measured_laws() -> tuple[MeasuredLaw, ...]:
     """Return every law of a workload."""
-    rows = json.loads(files("kteardown_observe").joinpath("laws.json").read_text())
+    rows = json.loads(files("kteardown.catalogue").joinpath("laws.json").read_text())
     return tuple(MeasuredLaw(**dict(zip(_LAW_KEYS, row, strict=True))) for row in rows)
 
 
 @cache
 def measured_costs() -> tuple[MeasuredCost, ...]:
     """Return every cost of a kind of the hunt."""
-    rows = json.loads(files("kteardown_observe").joinpath("costs.json").read_text())
+    rows = json.loads(files("kteardown.catalogue").joinpath("costs.json").read_text())
     return tuple(MeasuredCost(**row) for row in rows)
 
 

@@ -8,7 +8,7 @@ exponent rises towards 2. The low end is then the power law with the smallest ex
 doubling.
 
 How wide the range is beyond them comes from the measured costs themselves: of each, the last number
-was left out and predicted from the others (``tests/unit/observe/test_growth.py`` does it again).
+was left out and predicted from the others (``tests/unit/catalogue/test_costs.py`` does it again).
 """
 
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown_observe.releases import nearest, newer_than, version_of
+from kteardown.catalogue.releases import nearest, newer_than, version_of
 
 MEASURED = ("7.3", "6.1", "6.12", "7.2")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kteardown_observe.growth import MeasuredCost
-from kteardown_observe.laws import measured_costs
+from kteardown.catalogue.costs import MeasuredCost
+from kteardown.catalogue.laws import measured_costs
 
 SIZES = (36, 72, 144, 288, 576, 1152)
 

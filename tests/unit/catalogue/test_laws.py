@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kteardown_observe.laws import MeasuredLaw, interpolated, measured_costs, measured_laws
+from kteardown.catalogue.laws import MeasuredLaw, interpolated, measured_costs, measured_laws
 
 
 def law(possible_cpus: int, per_unit: float) -> MeasuredLaw:
