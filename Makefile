@@ -182,6 +182,7 @@ series-form: .venv/.ready-dev
 
 docs: .venv/.ready-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	$(PY) findings/scripts/public_site.py build/site/results
 	@echo "made build/site/index.html; with its search: $(PY) -P -m http.server -b 127.0.0.1 -d build/site"
 
 man: .venv/.ready-dev

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Link, Navigation
 from typer.cli import get_docs_for_click
 from typer.main import get_command
 
@@ -55,6 +56,12 @@ def on_files(files: Files, config: Any) -> Files:
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
+
+
+def on_nav(nav: Navigation, config: Any, files: Files) -> Navigation:
+    """Add the pages of our results, which `make docs` writes after these."""
+    nav.items.append(Link("All results, side by side", "results/index.html"))
+    return nav
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:

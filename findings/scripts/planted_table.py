@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from claims import ROOT
+from kteardown.catalogue.problems import find_problem, load_problems
 from kteardown_observe.counts import ObservedMachine
 from kteardown_observe.estimate import CostEstimate, estimate, estimate_by
-from kteardown.catalogue.problems import find_problem, load_problems
 
 RECORDS = ROOT / "findings/observe/records.json"
 _MANY_CPUS = 8

@@ -1,7 +1,7 @@
 """The figures of the catalogue of problems, taken from the published results.
 
-Both files have rows for what ``problems.toml`` and the calibration of ``kteardown observe`` name, and for
-nothing else.
+Both files have rows for what ``problems.toml`` and the calibration of ``kteardown observe`` name,
+and for nothing else.
 
 - ``laws.json``: [workload, metric, parameter, release, series, point, cost of one more, its
   interval, unit, result], for kernels without patches (``series`` is empty) and for our series

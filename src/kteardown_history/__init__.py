@@ -3,7 +3,7 @@
 TITLE = "Many runs"
 VERBS = {
     "history": "kteardown_history.verb:history",
-    "site": "kteardown_history.site:site",
+    "site": "kteardown_history.site.verb:site",
     "query": "kteardown_history.query:query",
     "export": "kteardown_history.query:export",
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from kteardown.catalogue.costs import MeasuredCost
-from kteardown.catalogue.laws import MeasuredLaw, interpolated, measured_costs, measured_laws
+from kteardown.catalogue.laws import MeasuredLaw, costs_of, interpolated, laws_of
 from kteardown.catalogue.problems import LiveProblem
 from kteardown.catalogue.releases import nearest, newer_than, version_of
 from kteardown_observe.counts import ObservedMachine
@@ -151,12 +151,12 @@ def _estimates(
     """Return the estimate for a release and a series, and the releases without patches."""
     objects = number * problem.scale
     if problem.kind:
-        costs = {(cost.release, cost.series): cost for cost in _costs_of(problem)}
+        costs = {(cost.release, cost.series): cost for cost in costs_of(problem)}
         return (
             lambda release, series: _of_cost(costs.get((release, series)), objects),
             [release for release, series in costs if not series],
         )
-    laws = _laws_of(problem)
+    laws = laws_of(problem)
 
     def at(release: str, series: str) -> CostEstimate | None:
         these = [law for law in laws if (law.release, law.series) == (release, series)]
@@ -166,30 +166,12 @@ def _estimates(
     return at, [release for release in sorted(measured) if at(release, "")]
 
 
-def _costs_of(problem: LiveProblem) -> list[MeasuredCost]:
-    wanted = problem.kind, problem.way, problem.cost
-    return [cost for cost in measured_costs() if (cost.kind, cost.way, cost.cost) == wanted]
-
-
-def _laws_of(problem: LiveProblem) -> list[MeasuredLaw]:
-    """Return the laws at the point of the problem. A parameter of the machine may have any
-    value."""
-    workload, _, metric = problem.law.partition(".")
-    return [
-        law
-        for law in measured_laws()
-        if (law.workload, law.metric) == (workload, metric)
-        and {key: value for key, value in law.point.items() if key not in problem.machine}
-        == problem.point
-    ]
-
-
 def _series_of(problem: LiveProblem) -> list[tuple[str, str]]:
     """Return the series that were measured for a problem, with the release."""
     if problem.kind:
-        pairs = {(cost.release, cost.series) for cost in _costs_of(problem) if cost.series}
+        pairs = {(cost.release, cost.series) for cost in costs_of(problem) if cost.series}
     else:
-        pairs = {(law.release, law.series) for law in _laws_of(problem) if law.series}
+        pairs = {(law.release, law.series) for law in laws_of(problem) if law.series}
     return sorted(pairs)
 
 

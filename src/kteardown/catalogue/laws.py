@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from kteardown.catalogue.costs import MeasuredCost
+from kteardown.catalogue.problems import LiveProblem
 from kteardown.model.record_fields import ParamValue
 
 
@@ -45,6 +46,25 @@ def measured_costs() -> tuple[MeasuredCost, ...]:
     """Return every cost of a kind of the hunt."""
     rows = json.loads(files("kteardown.catalogue").joinpath("costs.json").read_text())
     return tuple(MeasuredCost(**row) for row in rows)
+
+
+def costs_of(problem: LiveProblem) -> list[MeasuredCost]:
+    """Return every cost of the kind and way of a problem."""
+    wanted = problem.kind, problem.way, problem.cost
+    return [cost for cost in measured_costs() if (cost.kind, cost.way, cost.cost) == wanted]
+
+
+def laws_of(problem: LiveProblem, further: Iterable[MeasuredLaw] = ()) -> list[MeasuredLaw]:
+    """Return every law at the point of a problem, and then those of ``further``. A parameter of the
+    machine may have any value."""
+    workload, _, metric = problem.law.partition(".")
+    return [
+        law
+        for law in (*measured_laws(), *further)
+        if (law.workload, law.metric) == (workload, metric)
+        and {key: value for key, value in law.point.items() if key not in problem.machine}
+        == problem.point
+    ]
 
 
 def interpolated(

@@ -11,7 +11,8 @@ from kteardown.door import Entry
 from kteardown.errors import InputError
 from kteardown.flows.bisection import search
 from kteardown.flows.bisection.commits import MeasuredCommits
-from kteardown.flows.bisection.page import details, headline, page
+from kteardown.flows.bisection.page import details, found_changes, headline, page
+from kteardown.flows.bisection.records import ANSWER_FILE
 from kteardown.flows.bisection.search import Change, Walk
 from kteardown.flows.bisection.value import BisectedValue
 from kteardown.flows.runner import Runner
@@ -112,6 +113,8 @@ class Bisection:
         )
         (drawn,) = draw([drawn_chart], "svg", self.folder)
         facts = details(commits, changes, self.folder) | {"picture": visible(str(drawn))}
+        kept = found_changes(commits, facts).model_dump_json(indent=1)
+        (Entry(self.folder) / ANSWER_FILE).replace(visible(kept) + "\n")
         text = page(commits, changes, facts)
         publication = Publication("bisect", headline(commits, changes), page=text, details=facts)
         return publication, page(commits, changes, facts, quoted=str)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kteardown.flows.bisection.commits import MeasuredCommits
-from kteardown.flows.bisection.records import Confirmed
+from kteardown.flows.bisection.records import Confirmed, FoundChange, FoundChanges
 from kteardown.flows.bisection.search import Change
 from kteardown.report.formats.markdown import plain
 from kteardown.report.formatting import number
@@ -92,6 +92,29 @@ def confirmation(confirmed: Confirmed) -> str:
         f"({confirmed.without})"
     )
     return f"{'confirmed' if confirmed.holds else 'NOT CONFIRMED'}, {how}, {moved}"
+
+
+def found_changes(commits: MeasuredCommits, facts: dict[str, Any]) -> FoundChanges:
+    """Return the answer as it is kept, from what ``details`` says."""
+    changes = [
+        FoundChange(
+            commits=tuple(commits.subject(commit) for commit in change["commits"]),
+            before=change["before"],
+            after=change["after"],
+            share=change["share"],
+            holds=confirmed["holds"],
+            confirmation=confirmation(Confirmed(**confirmed)),
+        )
+        for change, confirmed in zip(facts["changes"], facts["confirmed"], strict=True)
+    ]
+    compared = commits.compared
+    return FoundChanges(
+        compared=compared.text,
+        unit=compared.unit,
+        good=commits.subject(facts["good"]),
+        bad=commits.subject(facts["bad"]),
+        changes=tuple(changes),
+    )
 
 
 def details(commits: MeasuredCommits, changes: Sequence[Change], folder: Path) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""What is kept of a bisection: what each commit was measured to have, and what was confirmed."""
+"""What is kept of a bisection: what each commit was measured to have, what was confirmed, and the
+answer."""
 
 from pydantic import BaseModel
 
@@ -39,3 +40,31 @@ class Kept(BaseModel):
     measured: dict[str, MeasuredCommit] = {}
     confirmed: dict[str, Confirmed] = {}
     begun: dict[str, str] = {}
+
+
+class FoundChange(BaseModel):
+    """A commit that changes the compared value, or several of which one does: each with its
+    subject."""
+
+    commits: tuple[str, ...]
+    before: float
+    after: float
+    share: float
+    """Of the difference between both ends."""
+    holds: bool
+    """Whether it was confirmed."""
+    confirmation: str
+
+
+class FoundChanges(BaseModel):
+    """The answer of a bisection, ``answer.json`` in its folder: what was compared, in ``unit``,
+    between which commits."""
+
+    compared: str
+    unit: str
+    good: str
+    bad: str
+    changes: tuple[FoundChange, ...]
+
+
+ANSWER_FILE = "answer.json"

@@ -22,6 +22,9 @@ from kteardown.visible import visible
 from unit.report.contexts import write_run
 from unit.run import killable
 
+ONCE = ("index", "compare", "problems", "history")
+"""The pages that a site has once."""
+KINDS = ("js", "json")
 EVIL = "<img src=x onerror=alert(1)>\"'[/bold]\x1b"
 
 
@@ -184,9 +187,10 @@ def test_a_name_that_is_not_plain_gets_no_page(name: str, run: RunDir) -> None:
     assert visible(index()) == index() and "<script>alert" not in index()
     links = re.findall(r'href="([^"]*)"', index())
     own = {link for link in links if not link.startswith("#")}
-    assert own == {"data:,", "index.html", "history.html", f"run-{run.name}.html"}
-    pages = {"index.html", "history.html", ".kteardown-site", f"run-{run.name}.html"}
-    assert {file.name for file in Path("site").iterdir()} == pages
+    pages = {f"{page}.html" for page in (*ONCE, f"run-{run.name}")}
+    assert own == {"data:,", f"compare.html?a={run.name}", *pages}
+    data = {f"{name}.{kind}" for name in ("results", f"result-{run.name}") for kind in KINDS}
+    assert {file.name for file in Path("site").iterdir()} == {".kteardown-site", *pages, *data}
 
 
 def test_a_folder_of_something_else_is_refused_and_kept(run: RunDir, tmp_path: Path) -> None:
@@ -211,7 +215,8 @@ def test_a_symbolic_link_is_replaced_and_not_followed(run: RunDir) -> None:
     other = Path("other.txt")
     other.write_text("mine")
     os.utime(other, (4e9, 4e9))
-    names = ("index.html", "history.html", ".kteardown-site", f"run-{run.name}.html")
+    pages = [f"{name}.html" for name in (*ONCE, f"run-{run.name}")]
+    names = [*pages, ".kteardown-site", f"result-{run.name}.js", "results.json"]
     for name in names:
         (Path("site") / name).unlink()
         (Path("site") / name).symlink_to(other.absolute())
