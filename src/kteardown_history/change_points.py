@@ -1,5 +1,6 @@
 """Where the level of a line of figures shifts."""
 
+import heapq
 import itertools
 import math
 from collections.abc import Sequence
@@ -61,28 +62,53 @@ def segment(levels: NDArray[np.float64], penalty: float, *, exact: bool) -> list
     """
     shortest = 1 if exact else 2
     count = len(levels)
-    centre, power = (np.mean, 2) if exact else (np.median, 1)
+    costs_of = _squares if exact else _deviations
     best = np.full(count + 1, math.inf)
     before = [0] * (count + 1)
     best[0] = 0.0
-    useless_from: dict[int, int] = {}
-    """By start of a last segment, from which end on a change between the two is always better."""
     for end in range(shortest, count + 1):
-        totals = {
-            start: best[start] + (np.abs(part - centre(part)) ** power).sum()
-            for start in range(end - shortest + 1)
-            if best[start] < math.inf and end < useless_from.get(start, count + 1)
-            for part in [levels[start:end]]
-        }
-        before[end] = min(totals, key=totals.__getitem__)
+        totals = best[: end - shortest + 1] + costs_of(levels[:end])[: end - shortest + 1]
+        before[end] = int(np.argmin(totals))
         best[end] = totals[before[end]] + penalty
-        for start, total in totals.items():
-            if total > best[end]:
-                useless_from.setdefault(start, end + shortest)
     starts = [before[count]]
     while starts[-1]:
         starts.append(before[starts[-1]])
     return starts[-2::-1]
+
+
+def _squares(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of squared deviations from the mean of each part that ends with the last
+    level, by the start of the part."""
+    # Distances from the last level: the cost of equal levels is then exactly 0.
+    away = levels[::-1] - levels[-1]
+    numbers = np.arange(1, len(levels) + 1)
+    costs = np.cumsum(away**2) - np.cumsum(away) ** 2 / numbers
+    return np.maximum(costs, 0)[::-1]
+
+
+def _deviations(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum of absolute deviations from the median of each part that ends with the last
+    level, by the start of the part."""
+    away = levels - levels[-1]
+    # Both halves of the part as heaps, the lower one negative. It has the middle if there is one.
+    lower: list[float] = []
+    upper: list[float] = []
+    below = above = 0.0
+    costs = np.empty(len(away))
+    for start in range(len(away) - 1, -1, -1):
+        # Through the lower half, so that its largest value is never above the upper half.
+        value = -heapq.heappushpop(lower, -float(away[start]))
+        below += float(away[start]) - value
+        heapq.heappush(upper, value)
+        above += value
+        if len(upper) > len(lower):
+            middle = heapq.heappop(upper)
+            above -= middle
+            heapq.heappush(lower, -middle)
+            below += middle
+        middle = -lower[0] if len(lower) > len(upper) else 0.0
+        costs[start] = above - (below - middle)
+    return costs
 
 
 def _large_enough(levels: NDArray[np.float64], changes: list[int], least: float) -> list[int]:
