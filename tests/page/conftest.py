@@ -22,6 +22,10 @@ from kteardown.report.material import Material
 from kteardown.rundir.directory import RunDir
 from kteardown.rundir.snapshot import load
 from kteardown.vm.kernel_log import problems
+from kteardown_history.site.folder import SiteFolder
+from kteardown_history.site.results import compact
+from kteardown_history.site.runs import indexed
+from kteardown_history.site.verb import LINKS, write_index
 from unit.cli.test_main import kteardown
 from unit.conftest import browser
 from unit.report.contexts import rich, wall, write_both, write_run
@@ -59,6 +63,31 @@ def panicked(root: Path) -> RunDir:
     return run
 
 
+def many_runs(home: Path) -> dict[str, str]:
+    """Write the pages that name every run, of 500 runs."""
+    site = SiteFolder.begin(home, LINKS)
+    result = published().result
+    row = {
+        "name": "",
+        "state": "done",
+        "variants": [*result.requested],
+        "experiment": "freezer",
+        "source": "debian:6.12",
+        "clock": ["instructions"],
+        "started": "2026-11-30 12:00",
+        "result": result.sentence,
+        "page": "",
+        "written": True,
+        "error": "",
+    }
+    names = [f"run-{number:03}" for number in range(500)]
+    write_index(site, [indexed({**row, "name": name}, {name: result}) for name in names])
+    for name in names[:2]:
+        workloads = published().workloads
+        site.save_data(f"result-{name}", compact(name, "", row["started"], result, workloads))
+    return {f"many {page}": (home / f"{page}.html").as_uri() for page in ("index", "compare")}
+
+
 @pytest.fixture(scope="session")
 def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
     """Return the address of every page by a name."""
@@ -78,21 +107,26 @@ def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str,
     damaged.result_file.path.write_text("{")
     done = kteardown("site", "--to", str(home / "site"), home=home)
     assert done.returncode == 0, done.stderr
-    found |= {name: (home / f"site/{name}.html").as_uri() for name in ("index", "history")}
+    pages = ("index", "compare", "problems", "history")
+    found |= {name: (home / f"site/{name}.html").as_uri() for name in pages}
+    found |= many_runs(home / "many")
     yield found
     shutil.rmtree(home)
 
 
 @pytest.fixture
 def open_page(browser: Browser, addresses: Mapping[str, str]) -> Iterator[Open]:
-    """Return a function that opens a page by its name, ``width`` pixels wide."""
+    """Return a function that opens a page by its name, ``width`` pixels wide; ``query`` is what
+    follows its address."""
     contexts = []
 
-    def opened(name: str, width: int = 1400, height: int = 900, **options: Any) -> Page:
+    def opened(
+        name: str, width: int = 1400, height: int = 900, query: str = "", **options: Any
+    ) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.goto(addresses[name])
+        page.goto(addresses[name] + query)
         return page
 
     yield opened

@@ -11,7 +11,7 @@ from page.conftest import Open
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
 REPORTS = ("published", "rich", "wall")
-FOLDER = ("index", "history")
+FOLDER = ("index", "history", "compare", "problems")
 WIDTHS = (390, 1400)
 
 

@@ -94,7 +94,7 @@ def test_paper_has_light_colours_and_no_controls(name: str, open_page: Open) -> 
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["index", "history"])
+@pytest.mark.parametrize("name", ["index", "history", "compare", "problems", "many index"])
 def test_the_folder_fits_a_phone_in_both_themes(name: str, theme: str, open_page: Open) -> None:
     page = open_page(name, 390, color_scheme=theme)
     assert page.locator("h1").is_visible()

@@ -56,7 +56,7 @@ function key(row, ...names) {
 
 function table(title, columns, lines) {
   const section = element("section");
-  section.append(element("h3", title));
+  section.append(element("h2", title));
   const scroll = element("div", undefined, "scroll");
   scroll.tabIndex = 0;
   scroll.setAttribute("role", "region");
@@ -230,7 +230,7 @@ function about(a, b, kernelA, kernelB) {
     }
     return cells;
   });
-  answer.append(table(`What was measured, and the kernel ${kernelA ? "" : "base "}of both`, ["", kernelA ? `A: ${kernelA}` : "A", kernelB ? `B: ${kernelB}` : "B"], made));
+  answer.append(table(`What was measured, and the kernel ${kernelA ? "" : "base "}of both`, ["what", kernelA ? `A: ${kernelA}` : "A", kernelB ? `B: ${kernelB}` : "B"], made));
   if (!kernelA) {
     for (const [side, result] of [["A", a], ["B", b]]) if (result.sentence) answer.append(element("p", `${side}: ${result.sentence}`, "line"));
   }
