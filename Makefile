@@ -53,7 +53,9 @@ setup-dev: .venv/.ready-dev
 # One series, one workload and three sizes: the first answer. scripts/recording.py records the same.
 demo: .venv/.ready
 	@.venv/bin/kteardown run freezer --quick --variant freezer-skip-exited --workload zombies --set zombies=0,3000,6000
-	@echo "This is a part. The rest, with another series, more sizes and the cgroup freezer: .venv/bin/kteardown run freezer"
+	@echo
+	@echo "Now your own patch: git -C ~/linux diff | .venv/bin/kteardown try - --dry-run   (without --dry-run: measure it)"
+	@echo "The whole experiment, with another series, more sizes and the cgroup freezer: .venv/bin/kteardown run freezer"
 
 # The steps are independent, and run side by side; each prints its output when it ends.
 LINT := ruff mypy layers sizes doors texts agent plugins coverage

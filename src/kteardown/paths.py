@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+import shutil
+import sys
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +23,17 @@ def data_dir(kind: str) -> Path:
     """
     packaged = Path(__file__).parent / "data" / kind
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / kind
+
+
+def program() -> str:
+    """Return what a reader types to start this program: its name if a shell finds it by that, else
+    its path as it was started."""
+    started = Path(sys.argv[0])
+    by_name = shutil.which(_APP)
+    if started.name != _APP or (by_name and Path(by_name).resolve() == started.resolve()):
+        return _APP
+    inside = started.absolute().is_relative_to(Path.cwd())
+    return str(started.absolute().relative_to(Path.cwd()) if inside else started)
 
 
 def shipped_table(name: str, package: Path = Path(__file__).parent) -> dict[str, Any]:

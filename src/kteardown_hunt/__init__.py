@@ -1,6 +1,6 @@
 """Which kinds of kernel objects cost more for each object, the more of them there are."""
 
-TITLE = "Find problems"
+TITLE = "More"
 VERBS = {"hunt": "kteardown_hunt.verb:hunt"}
 LISTS = {"kinds": "kteardown_hunt.verb:list_kinds"}
 

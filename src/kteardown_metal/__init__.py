@@ -1,6 +1,6 @@
 """Boots on machines without a hypervisor: by ssh, or exported and imported. Experimental."""
 
-TITLE = "Machines without a hypervisor"
+TITLE = "More"
 VERBS = {
     "export-boot": "kteardown_metal.verbs:export_boot",
     "import": "kteardown_metal.verbs:import_logs",

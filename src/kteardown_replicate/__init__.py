@@ -1,4 +1,4 @@
 """Test what a public posting claims, with its own patch."""
 
-TITLE = "Published claims"
+TITLE = "More"
 VERBS = {"replicate": "kteardown_replicate.verb:replicate"}

@@ -1,4 +1,4 @@
 """Try what a mailing list has: its new series go into the queue."""
 
-TITLE = "Mailing lists"
+TITLE = "More"
 VERBS = {"watch": "kteardown_watch.verb:watch"}

@@ -221,7 +221,7 @@ def linux(home: Path) -> Path:
     tree = home / "linux"
     (tree / "kernel").mkdir(parents=True)
     git(tree, "init", "-q", "-b", "master")
-    for branch in ("", "freezer-dead-v3", "my-topic"):
+    for branch in ("", "my-topic"):
         if branch:
             git(tree, "checkout", "-q", "-b", branch, "v6.12")
         for part in ("one", "two"):

@@ -2,7 +2,7 @@
 more."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -72,6 +72,9 @@ def listing(
         if kind in packaged:
             lists[kind] = partial(function_of(packaged[kind]), kinds_folder)
         rows = {chosen: lists[chosen]() for chosen in ([kind] if kind else _LISTS)}
+    if kind is None and not covers and not as_json:
+        _print_counts(rows)
+        return
     if as_json:
         echo(json.dumps(rows, indent=1))
         return
@@ -82,6 +85,16 @@ def listing(
         )
         out.print(table_of(listed, names, chosen))
         out.print()
+
+
+def _print_counts(rows: Mapping[str, Sequence[Fields]]) -> None:
+    """Print what can be listed, with how many there are."""
+    counts: list[Fields] = [
+        {"name": f"kteardown list {kind}", "number": str(len(listed))}
+        for kind, listed in rows.items()
+    ]
+    counts += [{"name": f"kteardown list {kind}", "number": ""} for kind in _of_packages()]
+    options.output().print(table_of(counts, ("name", "number")))
 
 
 def _covering(function: str, source: str, *, as_json: bool) -> list[Fields]:

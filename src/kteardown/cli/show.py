@@ -40,6 +40,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json")] = False,
 ) -> None:
     kind = what if what in THINGS else None
+    if kind is None and not name and console is None:
+        kind, name = _thing(what)
     if kind is not None and name:
         fields = THINGS[kind][1](name)
         if as_json:
@@ -61,6 +63,18 @@ def show(
         return
     for run in runs:
         _print_boots(run)
+
+
+def _thing(name: str) -> tuple[str | None, str]:
+    """Return the kind of thing that alone has this name, if no run has it."""
+    kinds = kinds_of(name)
+    if len(kinds) != 1:
+        return None, ""
+    try:
+        find_runs(name)
+    except InputError:
+        return kinds[0], name
+    return None, ""
 
 
 def _find(what: str, name: str, kind: str | None) -> RunFolder:

@@ -16,7 +16,7 @@ from kteardown.extensions import extensions, function_of
 TEXTS = Path(__file__).parent / "texts"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Measure": ("try", "compare", "measure", "run", "gate"),
-    "Before and besides": ("plan", "build", "bisect", "queue", "series"),
+    "Plan and build": ("plan", "build", "bisect", "queue", "series"),
     "Results": ("report", "show", "diff", "analyse", "list"),
     "This host": ("doctor", "selftest", "prune", "new"),
 }

@@ -128,8 +128,10 @@ def power_table(power: DesignPower, design: Design, workloads: Mapping[str, Work
     )
     notes = ["spread: standard deviation over boots of the logarithm of changed / base"]
     if design.clock == "instructions":
-        notes.append(
-            "where all seeds give the same counts, every change outside the margin is found"
+        notes.insert(
+            0,
+            "where all seeds give the same counts, as they do for most metrics with one CPU, every "
+            "change outside the margin is found",
         )
     elif design.clock == "wall":
         notes.append(

@@ -17,6 +17,7 @@ from kteardown import pipeline
 from kteardown.cli import app
 from kteardown.cli.things import THINGS, known_names
 from kteardown.errors import InputError
+from kteardown.paths import data_dir
 from kteardown.rundir.snapshot import load
 from kteardown.rundir.writer import open_writer
 from unit.report.contexts import write_run
@@ -128,7 +129,6 @@ def test_a_wrong_name_gets_the_right_one() -> None:
     assert "did you mean 'freezer'" in refused("experiment", "freezr").message
     assert "no kernel 'debian612'" in refused("kernel", "debian612").message
     assert refused("workload").message == "no workload is named"
-    assert "kteardown show workload zombies" in refused("zombies").hint
     assert "is not one of workload, series" in refused("worklod", "zombies").message
 
 
@@ -177,6 +177,18 @@ def test_a_run_in_a_folder_named_like_an_experiment_is_shown(home: Path) -> None
         "'freezer' is a run; `kteardown show experiment freezer` shows what else has this name\n"
     )
     (home / "zombies").mkdir()
-    error = refused("zombies")
-    assert error.message == "'zombies' is not a run"
-    assert "kteardown show workload zombies" in error.hint
+    assert fields("zombies") == fields("workload", "zombies")
+
+
+def test_a_name_that_only_one_thing_has_needs_no_kind() -> None:
+    assert fields("zombies") == fields("workload", "zombies")
+    assert fields("freezer") == fields("experiment", "freezer")
+    assert shown("freezer-skip-exited") == shown("series", "freezer-skip-exited")
+
+
+def test_a_name_that_several_things_have_needs_a_kind(home: Path) -> None:
+    (home / "workloads").mkdir()
+    shutil.copy(data_dir("workloads") / "zombies.toml", home / "workloads/freezer.toml")
+    hint = refused("freezer").hint
+    assert "kteardown show workload freezer" in hint
+    assert "kteardown show experiment freezer" in hint

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from kteardown.judge.verdicts import STYLES
 from kteardown.model.clock import CLOCKS
+from kteardown.paths import program
 from kteardown.report import contents
 from kteardown.report.material import BothMaterial, Measured
 from kteardown.report.sections.both_clocks_table import (
@@ -181,8 +182,8 @@ def brief(material: Measured, console: Console) -> None:
         for law in laws:
             show(first_rows(replace(law, blocks=law.blocks[:1], notes=()), most), console)
         console.print()
-        console.print(f"The whole report: kteardown report {material.name}", soft_wrap=True)
-        page = f"As a page: kteardown report {material.name} --format html"
+        console.print(f"The whole report: {program()} report {material.name}", soft_wrap=True)
+        page = f"As a page: {program()} report {material.name} --format html"
         console.print(f"{page}; all runs: kteardown site --to FOLDER", soft_wrap=True)
 
     fitted(show_all, console, LINES)
