@@ -6,8 +6,9 @@ and there is no tool for --unsafe-build, --own, --on or any other option that is
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import workload_names
@@ -41,24 +42,46 @@ class GivenFile:
 
 
 @dataclass(frozen=True)
+class NamedPath:
+    """A word of the command with a path below a root, which kteardown opens by itself."""
+
+    option: str
+    path: str
+    """As the client named it."""
+    find: Callable[[str], Path]
+    """Checks the path. A job may wait for hours, so this is called again when it begins."""
+    revision: str = ""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.option}{self.path}{self.revision}"
+
+    def word(self) -> str:
+        """Return the word with an absolute path. Raises InputError if the path is refused."""
+        return f"{self.option}{self.find(self.path)}{self.revision}"
+
+
+Word = str | GivenFile | NamedPath
+
+
+@dataclass(frozen=True)
 class ToolCommand:
     """A command of kteardown without the program, and where it writes its JSON."""
 
-    words: tuple[str | GivenFile, ...]
+    words: tuple[Word, ...]
     json: bool = True
     """Whether it takes ``--json FILE``."""
     boots: bool = True
     """Whether it may build or boot kernels, so that it waits for its turn."""
 
     @property
-    def files(self) -> list[GivenFile]:
-        return [word for word in self.words if isinstance(word, GivenFile)]
+    def shown(self) -> tuple[str, ...]:
+        """The words for a person, with the paths that the client named."""
+        return tuple(word if isinstance(word, str) else word.shown for word in self.words)
 
     @property
     def command(self) -> str:
-        """Return the command for a person, with the paths that the client named."""
-        shown = [word.shown if isinstance(word, GivenFile) else word for word in self.words]
-        return shlex.join(["kteardown", *shown])
+        return shlex.join(["kteardown", *self.shown])
 
 
 def try_patch(
@@ -112,7 +135,7 @@ def bisect(
 ) -> ToolCommand:
     """Return the command that finds the commit of a change between two. Raises InputError."""
     ends = [f"--good={_revision(good)}", f"--bad={_revision(bad)}"]
-    source = f"--source=git:{roots.tree(tree)}"
+    source = _below(roots.tree, "--source=git:", tree)
     return ToolCommand(("bisect", what.word(roots), source, *ends, *_sizes(what, sizes), "--quick"))
 
 
@@ -181,7 +204,7 @@ class AskedChange:
     base: str = ""
     topic: str = ""
 
-    def words(self, roots: Roots, source: str) -> list[str | GivenFile]:
+    def words(self, roots: Roots, source: str) -> list[Word]:
         """Return the options for it, with that of the source of base. Raises InputError."""
         if self.tree:
             if self.path or self.text or self.series or source:
@@ -190,7 +213,7 @@ class AskedChange:
                     hint="give tree, base and topic alone: base is then the source.",
                 )
             branch = f"{_revision(self.base)}..{_revision(self.topic)}"
-            return [f"--source=git:{roots.tree(self.tree)}", f"--branch={branch}"]
+            return [_below(roots.tree, "--source=git:", self.tree), f"--branch={branch}"]
         kernel = _sources(roots, [source]) if source else []
         if not self.series:
             names = ("patch_path", "patch_text", "series", "tree")
@@ -224,23 +247,23 @@ def _given(
     return GivenFile(name, content, name)
 
 
-def _sources(roots: Roots, sources: Sequence[str]) -> list[str]:
+def _sources(roots: Roots, sources: Sequence[str]) -> list[Word]:
     if len(sources) > MOST_SOURCES:
         raise InputError(
             f"{len(sources)} kernels are named", hint=f"name at most {MOST_SOURCES} in one call."
         )
-    return [f"--source={_source(roots, source)}" for source in sources]
+    return [_source(roots, source) for source in sources]
 
 
-def _source(roots: Roots, source: str) -> str:
-    """Return a kernel source with an absolute path, if it has one. Raises InputError."""
+def _source(roots: Roots, source: str) -> Word:
+    """Return the option for a kernel source. Raises InputError."""
     if _RELEASE.fullmatch(source):
-        return source
+        return f"--source={source}"
     if match := _FILE.fullmatch(source):
-        return f"{match[1]}:{roots.plain(match[2])}"
+        return _below(roots.plain, f"--source={match[1]}:", match[2])
     if match := _TREE.fullmatch(source):
         revision = f"@{_revision(match[2])}" if match[2] else ""
-        return f"git:{roots.tree(match[1])}{revision}"
+        return _below(roots.tree, "--source=git:", match[1], revision)
     raise InputError(
         f"{quoted(source)} is no kernel source that this server takes",
         hint=(
@@ -248,6 +271,13 @@ def _source(roots: Roots, source: str) -> str:
             "tar:FILE."
         ),
     )
+
+
+def _below(find: Callable[[str], Path], option: str, path: str, revision: str = "") -> NamedPath:
+    """Return a path that ``find`` takes. Raises InputError."""
+    named = NamedPath(option, path, find, revision)
+    named.word()
+    return named
 
 
 def _revision(text: str) -> str:

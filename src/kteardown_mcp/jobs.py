@@ -19,7 +19,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -28,7 +28,7 @@ from anyio.abc import TaskGroup
 
 from kteardown import spawn
 from kteardown.errors import InputError
-from kteardown_mcp.commands import GivenFile, ToolCommand
+from kteardown_mcp.commands import NamedPath, ToolCommand, Word
 from kteardown_mcp.guard import GRACE_S
 from kteardown_mcp.outside import quoted
 
@@ -199,9 +199,11 @@ class Jobs:
                     return
                 async with self._turn, self._machine() as lock:
                     await self._begin(job, lock)
-        except (OSError, ValueError) as error:
+        except (InputError, OSError, ValueError) as error:
             job.why = f"the job could not be started: {getattr(error, 'strerror', None) or error}"
         finally:
+            # Mails are large, and an ended job may be remembered for days.
+            job.asked = replace(job.asked, words=job.asked.shown)
             job.change("cancelled" if job.is_cancelled else "ended")
 
     async def _begin(self, job: ServerJob, lock: int | None) -> None:
@@ -272,10 +274,13 @@ class Jobs:
             cast(Any, process.stderr).close()
 
 
-def _word(folder: Path, word: str | GivenFile) -> str:
-    """Return a word of the command; a file is written for it."""
+def _word(folder: Path, word: Word) -> str:
+    """Return a word of the command; a file is written for it. Raises InputError if a path is
+    refused by now."""
     if isinstance(word, str):
         return word
+    if isinstance(word, NamedPath):
+        return word.word()
     (folder / _GIVEN).mkdir(exist_ok=True)
     file = folder / _GIVEN / word.name
     file.write_bytes(word.content)

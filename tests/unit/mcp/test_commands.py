@@ -11,7 +11,7 @@ from typer.main import get_command
 from kteardown.cli import app
 from kteardown.errors import InputError
 from kteardown_mcp import commands
-from kteardown_mcp.commands import AskedChange, AskedWorkload, GivenFile, ToolCommand
+from kteardown_mcp.commands import AskedChange, AskedWorkload, GivenFile, NamedPath, ToolCommand
 from kteardown_mcp.roots import Roots
 from unit.conftest import MISSING
 
@@ -26,24 +26,28 @@ def roots(tmp_path: Path) -> Roots:
     return Roots([tmp_path])
 
 
+def given(made: ToolCommand) -> tuple[object, ...]:
+    """Return the words that kteardown gets."""
+    return tuple(word.word() if isinstance(word, NamedPath) else word for word in made.words)
+
+
 def test_a_mail_by_its_text_is_a_file_of_the_job(roots: Roots) -> None:
     made = commands.try_patch(roots, "", "From: a\n", ["debian:6.12"], full=False, dry_run=True)
-    assert made.files == [GivenFile("mail.mbox", b"From: a\n", "mail.mbox")]
+    assert made.words[1] == GivenFile("mail.mbox", b"From: a\n", "mail.mbox")
     assert made.command == "kteardown try mail.mbox --source=debian:6.12 --dry-run"
 
 
 def test_a_script_keeps_a_name_without_blanks(roots: Roots) -> None:
     made = commands.measure(roots, AskedWorkload(path="a b.sh"), [1, 2], [], 3)
-    (script,) = made.files
-    assert (script.name, script.content) == ("a_b.sh", b"echo\n")
+    assert made.words[1] == GivenFile("a_b.sh", b"echo\n", "a b.sh")
     assert made.command == "kteardown measure 'a b.sh' --set=N=1,2 --seeds=3"
 
 
 def test_sources_with_paths_are_below_a_root(roots: Roots, tmp_path: Path) -> None:
     sources = ["image:bzImage", "git:tree@v7.2", "git:tree", "kernel.org:6.16.1"]
-    words = commands.measure(roots, AskedWorkload(workload="zombies"), [], sources, None).words
-    assert words[1:] == (
-        "zombies",
+    made = commands.measure(roots, AskedWorkload(workload="zombies"), [], sources, None)
+    assert made.shown[2:] == tuple(f"--source={source}" for source in sources)
+    assert given(made)[2:] == (
         f"--source=image:{tmp_path}/bzImage",
         f"--source=git:{tmp_path}/tree@v7.2",
         f"--source=git:{tmp_path}/tree",
@@ -51,10 +55,18 @@ def test_sources_with_paths_are_below_a_root(roots: Roots, tmp_path: Path) -> No
     )
 
 
+def test_a_path_is_checked_again_when_the_job_begins(roots: Roots, tmp_path: Path) -> None:
+    made = commands.measure(roots, AskedWorkload(text="x"), [], ["image:bzImage"], None)
+    (tmp_path / "bzImage").unlink()
+    (tmp_path / "bzImage").symlink_to("/etc/hostname")
+    with pytest.raises(InputError, match="is refused"):
+        given(made)
+
+
 def test_a_branch_is_compared_with_where_it_begins(roots: Roots, tmp_path: Path) -> None:
     change = AskedChange(tree="tree", base="v6.12", topic="my-topic")
     made = commands.compare(roots, AskedWorkload(workload="zombies"), change, "", [], full=False)
-    assert made.words[2:] == (
+    assert given(made)[2:] == (
         f"--source=git:{tmp_path}/tree",
         "--branch=v6.12..my-topic",
         "--quick",
@@ -101,8 +113,7 @@ MADE: dict[str, Callable[[Roots], ToolCommand]] = {
 @pytest.mark.parametrize("what", MADE)
 def test_the_command_line_takes_the_command(roots: Roots, what: str) -> None:
     made = MADE[what](roots)
-    words = [word.name if isinstance(word, GivenFile) else word for word in made.words]
-    verb, *arguments = words + (["--json=answer.json"] if made.json else [])
+    verb, *arguments = [*made.shown] + (["--json=answer.json"] if made.json else [])
     command = get_command(app).commands[verb]  # type: ignore[attr-defined]
     command.make_context(verb, arguments)
 

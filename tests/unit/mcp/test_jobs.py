@@ -13,8 +13,9 @@ import pytest
 
 from kteardown import spawn
 from kteardown.errors import InputError
-from kteardown_mcp.commands import GivenFile, ToolCommand
+from kteardown_mcp.commands import GivenFile, NamedPath, ToolCommand
 from kteardown_mcp.jobs import Jobs
+from kteardown_mcp.roots import Roots
 from unit.mcp import stub_server
 
 Body = Callable[[Jobs], Coroutine[Any, Any, None]]
@@ -52,6 +53,37 @@ def test_a_file_is_named_as_the_client_knows_it(run: Callable[[Body], None]) -> 
         assert (job.state, job.exit_code) == ("ended", 0)
         assert job.answer["words"][:2] == ["measure", "a.sh"]
         assert job.answer["repeat"] == "kteardown measure a.sh"
+
+    run(body)
+
+
+def test_the_content_of_a_mail_is_forgotten(run: Callable[[Body], None]) -> None:
+    async def body(jobs: Jobs) -> None:
+        job = jobs.start("measure", script("print"))
+        await jobs.wait(job, 60, ignore)
+        assert job.asked.words == ("measure", "dir/a.sh")
+
+    run(body)
+
+
+def test_a_path_that_is_refused_by_then_ends_the_job(
+    run: Callable[[Body], None], tmp_path: Path
+) -> None:
+    image = tmp_path / "bzImage"
+
+    async def body(jobs: Jobs) -> None:
+        image.touch()
+        roots = Roots([tmp_path])
+        path = NamedPath("--source=image:", "bzImage", roots.plain)
+        path.word()
+        first = jobs.start("measure", script("print"))
+        job = jobs.start("measure", ToolCommand(("measure", path)))
+        image.unlink()
+        image.symlink_to("/etc/hostname")
+        await jobs.wait(job, 60, ignore)
+        assert (first.exit_code, job.exit_code) == (0, None)
+        assert "'bzImage' is refused" in job.why
+        assert job.asked.command == "kteardown measure --source=image:bzImage"
 
     run(body)
 
