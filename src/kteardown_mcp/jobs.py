@@ -12,6 +12,7 @@ of the job has ended.
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -112,6 +113,8 @@ class Jobs:
         self._dry_runs = anyio.Semaphore(_MOST_READERS)
         self._jobs: dict[str, ServerJob] = {}
         self._count = 0
+        # A client may remember a job of an earlier server.
+        self._letters = secrets.token_hex(2)
         self._is_closing = False
 
     def start(self, tool: str, asked: ToolCommand) -> ServerJob:
@@ -127,7 +130,7 @@ class Jobs:
         for old in over[: max(0, len(over) - _MOST_KEPT + 1)]:
             del self._jobs[old.id]
         self._count += 1
-        job = ServerJob(f"job-{self._count}", tool, asked)
+        job = ServerJob(f"job-{self._count}-{self._letters}", tool, asked)
         self._jobs[job.id] = job
         self._group.start_soon(self._run, job)
         return job

@@ -88,6 +88,17 @@ def test_a_path_that_is_refused_by_then_ends_the_job(
     run(body)
 
 
+def test_two_servers_have_jobs_of_other_names(run: Callable[[Body], None]) -> None:
+    names = []
+
+    async def body(jobs: Jobs) -> None:
+        names.append(jobs.start("measure", script("print")).id)
+
+    for _ in range(2):
+        run(body)
+    assert len({*names}) == 2
+
+
 def test_nothing_is_left_of_a_job(run: Callable[[Body], None], tmp_path: Path) -> None:
     async def body(jobs: Jobs) -> None:
         for text in ("print", "exit 3"):
@@ -129,13 +140,15 @@ def test_the_seconds_of_progress_never_go_back(run: Callable[[Body], None]) -> N
 
 def test_only_the_newest_jobs_that_ended_are_remembered(run: Callable[[Body], None]) -> None:
     async def body(jobs: Jobs) -> None:
+        started = []
         for _ in range(25):
             job = jobs.start("measure", script("print"))
+            started.append(job.id)
             jobs.cancel(job)
             await jobs.wait(job, 60, ignore)
-        assert jobs.named("job-25").is_over
-        with pytest.raises(InputError, match="there is no job 'job-1'"):
-            jobs.named("job-1")
+        assert jobs.named(started[-1]).is_over
+        with pytest.raises(InputError, match=f"there is no job '{started[0]}'"):
+            jobs.named(started[0])
 
     run(body)
 
