@@ -41,7 +41,7 @@ _MOST_BYTES = 16_000_000
 """Of an answer, and of what a command prints."""
 _GIVEN = "given"
 """The folder of a job's files that the client gave."""
-_PLAIN = {"COLUMNS": "160", "NO_COLOR": "1"}
+_ENVIRONMENT = {"COLUMNS": "160", "NO_COLOR": "1", "KTEARDOWN_SYSTEM_PROGRAMS": "1"}
 _LINES = 100
 _LONGEST_LINE = 4000
 _READING_S = 300.0
@@ -300,7 +300,7 @@ def _started(folder: Path, words: list[str], lock: int | None) -> "subprocess.Po
             stdout=printed,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, **_PLAIN},
+            env={**os.environ, **_ENVIRONMENT},
             pass_fds=() if lock is None else (lock,),
         )
 
