@@ -361,7 +361,7 @@ class Tools:
 def _failed(job: ServerJob) -> dict[str, Any]:
     """Return the error of a tool whose command failed. What the command printed is marked."""
     report = reports.ending(job)
-    content = TextContent(text=json.dumps(report, indent=2))
+    content = TextContent(text=json.dumps(report, indent=2, ensure_ascii=False))
     error = CallToolResult(content=[content], structured_content=report, is_error=True)
     # The SDK returns it as it is, whatever else the tool returns.
     return cast(dict[str, Any], error)
