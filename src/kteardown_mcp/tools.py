@@ -311,7 +311,7 @@ class Tools:
         """
         with _errors():
             listed = await self._jobs.read(commands.list_runs())
-            return _failed(listed) if listed.exit_code else reports.listed(listed, newest)
+            return reports.listed(listed, newest) if listed.exit_code == 0 else _failed(listed)
 
     async def read_run(
         self,
