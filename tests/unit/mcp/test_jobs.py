@@ -53,6 +53,7 @@ def test_a_file_is_named_as_the_client_knows_it(run: Callable[[Body], None]) -> 
         assert (job.state, job.exit_code) == ("ended", 0)
         assert job.answer["words"][:2] == ["measure", "a.sh"]
         assert job.answer["repeat"] == "kteardown measure a.sh"
+        assert job.answer["environment"]["KTEARDOWN_SYSTEM_PROGRAMS"] == "1"
 
     run(body)
 
