@@ -1,13 +1,15 @@
 """The commands of the tools: each is built from typed values, and never from free text.
 
-A value is checked by what it may be. None can begin with a hyphen, so none is read as an option,
-and there is no tool for --unsafe-build, --own, --on or any other option that is not here.
+A text is checked by what it may be. None can begin with a hyphen, so none is read as an option,
+and there is no tool for --unsafe-build, --own, --on or any other option that is not here. The
+parameters of ``tools`` limit numbers and how many items a list has.
 """
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from kteardown.errors import InputError
 from kteardown.inputs.load import workload_names
@@ -18,15 +20,10 @@ from kteardown_mcp.roots import Roots
 MOST_MAIL = 32_000_000
 """Bytes. kteardown reads no larger mail."""
 MOST_SCRIPT = 1_000_000
-MOST_SIZES = 12
-MOST_SIZE = 1_000_000
-MOST_SOURCES = 4
-MOST_KINDS = 5
 _RELEASE = re.compile(r"(debian|debian-image|kernel\.org):[0-9][0-9A-Za-z.~+-]{0,60}")
 _FILE = re.compile(r"(image|tar):(.+)")
 _TREE = re.compile(r"git:(.+?)(?:@([^@]+))?")
 _REVISION = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_./^~+-]{0,199}")
-_KIND = re.compile(r"[a-z][a-z0-9_]{0,60}")
 _RUN = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.+@-]{0,120}(/(wall|instructions|contention))?")
 
 
@@ -41,24 +38,46 @@ class GivenFile:
 
 
 @dataclass(frozen=True)
+class NamedPath:
+    """A word of the command with a path below a root, which kteardown opens by itself."""
+
+    option: str
+    path: str
+    """As the client named it."""
+    find: Callable[[str], Path]
+    """Checks the path. A job may wait for hours, so this is called again when it begins."""
+    revision: str = ""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.option}{self.path}{self.revision}"
+
+    def word(self) -> str:
+        """Return the word with an absolute path. Raises InputError if the path is refused."""
+        return f"{self.option}{self.find(self.path)}{self.revision}"
+
+
+Word = str | GivenFile | NamedPath
+
+
+@dataclass(frozen=True)
 class ToolCommand:
     """A command of kteardown without the program, and where it writes its JSON."""
 
-    words: tuple[str | GivenFile, ...]
+    words: tuple[Word, ...]
     json: bool = True
     """Whether it takes ``--json FILE``."""
     boots: bool = True
     """Whether it may build or boot kernels, so that it waits for its turn."""
 
     @property
-    def files(self) -> list[GivenFile]:
-        return [word for word in self.words if isinstance(word, GivenFile)]
+    def shown(self) -> tuple[str, ...]:
+        """The words for a person, with the paths that the client named."""
+        return tuple(word if isinstance(word, str) else word.shown for word in self.words)
 
     @property
     def command(self) -> str:
-        """Return the command for a person, with the paths that the client named."""
-        shown = [word.shown if isinstance(word, GivenFile) else word for word in self.words]
-        return shlex.join(["kteardown", *shown])
+        return shlex.join(["kteardown", *self.shown])
 
 
 def try_patch(
@@ -78,7 +97,8 @@ def measure(
     seeds: int | None,
 ) -> ToolCommand:
     """Return the command that measures a workload on kernels. Raises InputError."""
-    words = [*_sources(roots, source), *_sizes(what, sizes), *_count("--seeds", seeds, 20)]
+    counts = [f"--seeds={seeds}"] if seeds else []
+    words = [*_sources(roots, source), *_sizes(what, sizes), *counts]
     return ToolCommand(("measure", what.word(roots), *words))
 
 
@@ -95,16 +115,20 @@ def compare(
     return ToolCommand(("compare", what.word(roots), *words))
 
 
-def hunt_kind(roots: Roots, kinds: Sequence[str], source: str) -> ToolCommand:
-    """Return the command that hunts a few kinds. Raises InputError."""
-    if not 1 <= len(kinds) <= MOST_KINDS:
-        raise InputError(
-            f"{len(kinds)} kinds are named", hint=f"name one to {MOST_KINDS} kinds in one call."
-        )
-    named = [_fitting(_KIND, kind, "a kind of objects") for kind in kinds]
-    return ToolCommand(
-        ("hunt", f"--kinds={','.join(named)}", *_sources(roots, [source] if source else []))
-    )
+def hunt_kind(
+    roots: Roots, kinds: Sequence[str], known: Mapping[str, str], source: str
+) -> ToolCommand:
+    """Return the command that hunts a few kinds; ``known``: the part of the catalogue by kind.
+
+    kteardown takes parts, too, and pieces of names. Here a part would take hours. Raises
+    InputError.
+    """
+    for kind in kinds:
+        if kind not in known:
+            like = [name for name in known if kind and kind in (known[name], *name.split("_"))]
+            raise InputError.unknown(f"there is no kind {quoted(kind)}", kind, like or known)
+    kernel = _sources(roots, [source]) if source else []
+    return ToolCommand(("hunt", f"--kinds={','.join(kinds)}", *kernel))
 
 
 def bisect(
@@ -112,32 +136,28 @@ def bisect(
 ) -> ToolCommand:
     """Return the command that finds the commit of a change between two. Raises InputError."""
     ends = [f"--good={_revision(good)}", f"--bad={_revision(bad)}"]
-    source = f"--source=git:{roots.tree(tree)}"
+    source = _below(roots.tree, "--source=git:", tree)
     return ToolCommand(("bisect", what.word(roots), source, *ends, *_sizes(what, sizes), "--quick"))
+
+
+def list_kinds() -> ToolCommand:
+    return ToolCommand(("list", "kinds", "--json"), json=False)
 
 
 def list_runs() -> ToolCommand:
     return ToolCommand(("list", "runs", "--json"), json=False)
 
 
-def report(run: str) -> ToolCommand:
-    """Return the command that writes the report of a run as JSON. Raises InputError."""
-    return ToolCommand(("report", run_name(run), "--format=json"), json=False)
-
-
-def page(run: str) -> ToolCommand:
-    """Return the command that prints the report of a run. Raises InputError."""
-    return ToolCommand(("report", run_name(run)), json=False)
-
-
-def boots(run: str) -> ToolCommand:
-    """Return the command that lists the boots of a run as JSON. Raises InputError."""
-    return ToolCommand(("show", run_name(run), "--json"), json=False)
-
-
-def console(run: str, boot: int) -> ToolCommand:
-    """Return the command that prints the console of a boot. Raises InputError."""
-    return ToolCommand(("show", run_name(run), f"--console={boot:d}"), json=False)
+def read_run(run: str, part: str, boot: int) -> ToolCommand:
+    """Return the command that prints a part of a run: its ``page``, ``json``, ``boots``, or the
+    ``console`` of a boot. Raises InputError."""
+    verb, *options = {
+        "page": ("report",),
+        "json": ("report", "--format=json"),
+        "boots": ("show", "--json"),
+        "console": ("show", f"--console={boot}"),
+    }[part]
+    return ToolCommand((verb, run_name(run), *options), json=False)
 
 
 def run_name(run: str) -> str:
@@ -181,7 +201,7 @@ class AskedChange:
     base: str = ""
     topic: str = ""
 
-    def words(self, roots: Roots, source: str) -> list[str | GivenFile]:
+    def words(self, roots: Roots, source: str) -> list[Word]:
         """Return the options for it, with that of the source of base. Raises InputError."""
         if self.tree:
             if self.path or self.text or self.series or source:
@@ -190,7 +210,7 @@ class AskedChange:
                     hint="give tree, base and topic alone: base is then the source.",
                 )
             branch = f"{_revision(self.base)}..{_revision(self.topic)}"
-            return [f"--source=git:{roots.tree(self.tree)}", f"--branch={branch}"]
+            return [_below(roots.tree, "--source=git:", self.tree), f"--branch={branch}"]
         kernel = _sources(roots, [source]) if source else []
         if not self.series:
             names = ("patch_path", "patch_text", "series", "tree")
@@ -224,23 +244,19 @@ def _given(
     return GivenFile(name, content, name)
 
 
-def _sources(roots: Roots, sources: Sequence[str]) -> list[str]:
-    if len(sources) > MOST_SOURCES:
-        raise InputError(
-            f"{len(sources)} kernels are named", hint=f"name at most {MOST_SOURCES} in one call."
-        )
-    return [f"--source={_source(roots, source)}" for source in sources]
+def _sources(roots: Roots, sources: Sequence[str]) -> list[Word]:
+    return [_source(roots, source) for source in sources]
 
 
-def _source(roots: Roots, source: str) -> str:
-    """Return a kernel source with an absolute path, if it has one. Raises InputError."""
+def _source(roots: Roots, source: str) -> Word:
+    """Return the option for a kernel source. Raises InputError."""
     if _RELEASE.fullmatch(source):
-        return source
+        return f"--source={source}"
     if match := _FILE.fullmatch(source):
-        return f"{match[1]}:{roots.plain(match[2])}"
+        return _below(roots.plain, f"--source={match[1]}:", match[2])
     if match := _TREE.fullmatch(source):
         revision = f"@{_revision(match[2])}" if match[2] else ""
-        return f"git:{roots.tree(match[1])}{revision}"
+        return _below(roots.tree, "--source=git:", match[1], revision)
     raise InputError(
         f"{quoted(source)} is no kernel source that this server takes",
         hint=(
@@ -248,6 +264,13 @@ def _source(roots: Roots, source: str) -> str:
             "tar:FILE."
         ),
     )
+
+
+def _below(find: Callable[[str], Path], option: str, path: str, revision: str = "") -> NamedPath:
+    """Return a path that ``find`` takes. Raises InputError."""
+    named = NamedPath(option, path, find, revision)
+    named.word()
+    return named
 
 
 def _revision(text: str) -> str:
@@ -265,20 +288,7 @@ def _sizes(what: AskedWorkload, sizes: Sequence[int]) -> list[str]:
             "sizes are for a script, which has the parameter N",
             hint="leave sizes out: a shipped workload has its own.",
         )
-    if len(sizes) > MOST_SIZES or not all(1 <= size <= MOST_SIZE for size in sizes):
-        raise InputError(
-            "sizes: there are too many, or one is out of range",
-            hint=f"give at most {MOST_SIZES} numbers from 1 to {MOST_SIZE:,}.",
-        )
     return [f"--set=N={','.join(map(str, sizes))}"]
-
-
-def _count(option: str, number: int | None, most: int) -> list[str]:
-    if number is None:
-        return []
-    if not 1 <= number <= most:
-        raise InputError(f"{option[2:]}: {number} is out of range", hint=f"give 1 to {most}.")
-    return [f"{option}={number}"]
 
 
 def _fitting(form: re.Pattern[str], text: str, what: str) -> str:

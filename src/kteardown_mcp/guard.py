@@ -27,6 +27,7 @@ from kteardown import spawn
 GRACE_S = 20.0
 """For kteardown to clean up after an interrupt. On a busy host the end of a guest takes seconds."""
 _AGAIN_S = 10.0
+"""Ten times what kteardown takes to clean up on a busy host, which a second interrupt would end."""
 _SUBREAPER = 36
 _STOPPED = 130
 _HOST_FAILED = 5

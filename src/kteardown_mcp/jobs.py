@@ -12,6 +12,7 @@ of the job has ended.
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -19,7 +20,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -28,7 +29,7 @@ from anyio.abc import TaskGroup
 
 from kteardown import spawn
 from kteardown.errors import InputError
-from kteardown_mcp.commands import GivenFile, ToolCommand
+from kteardown_mcp.commands import NamedPath, ToolCommand, Word
 from kteardown_mcp.guard import GRACE_S
 from kteardown_mcp.outside import quoted
 
@@ -40,7 +41,7 @@ _MOST_BYTES = 16_000_000
 """Of an answer, and of what a command prints."""
 _GIVEN = "given"
 """The folder of a job's files that the client gave."""
-_PLAIN = {"COLUMNS": "160", "NO_COLOR": "1"}
+_ENVIRONMENT = {"COLUMNS": "160", "NO_COLOR": "1", "KTEARDOWN_SYSTEM_PROGRAMS": "1"}
 _LINES = 100
 _LONGEST_LINE = 4000
 _READING_S = 300.0
@@ -112,6 +113,8 @@ class Jobs:
         self._dry_runs = anyio.Semaphore(_MOST_READERS)
         self._jobs: dict[str, ServerJob] = {}
         self._count = 0
+        # A client may remember a job of an earlier server.
+        self._letters = secrets.token_hex(2)
         self._is_closing = False
 
     def start(self, tool: str, asked: ToolCommand) -> ServerJob:
@@ -127,7 +130,7 @@ class Jobs:
         for old in over[: max(0, len(over) - _MOST_KEPT + 1)]:
             del self._jobs[old.id]
         self._count += 1
-        job = ServerJob(f"job-{self._count}", tool, asked)
+        job = ServerJob(f"job-{self._count}-{self._letters}", tool, asked)
         self._jobs[job.id] = job
         self._group.start_soon(self._run, job)
         return job
@@ -199,9 +202,11 @@ class Jobs:
                     return
                 async with self._turn, self._machine() as lock:
                     await self._begin(job, lock)
-        except (OSError, ValueError) as error:
+        except (InputError, OSError, ValueError) as error:
             job.why = f"the job could not be started: {getattr(error, 'strerror', None) or error}"
         finally:
+            # Mails are large, and an ended job may be remembered for days.
+            job.asked = replace(job.asked, words=job.asked.shown)
             job.change("cancelled" if job.is_cancelled else "ended")
 
     async def _begin(self, job: ServerJob, lock: int | None) -> None:
@@ -272,10 +277,13 @@ class Jobs:
             cast(Any, process.stderr).close()
 
 
-def _word(folder: Path, word: str | GivenFile) -> str:
-    """Return a word of the command; a file is written for it."""
+def _word(folder: Path, word: Word) -> str:
+    """Return a word of the command; a file is written for it. Raises InputError if a path is
+    refused by now."""
     if isinstance(word, str):
         return word
+    if isinstance(word, NamedPath):
+        return word.word()
     (folder / _GIVEN).mkdir(exist_ok=True)
     file = folder / _GIVEN / word.name
     file.write_bytes(word.content)
@@ -292,7 +300,7 @@ def _started(folder: Path, words: list[str], lock: int | None) -> "subprocess.Po
             stdout=printed,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, **_PLAIN},
+            env={**os.environ, **_ENVIRONMENT},
             pass_fds=() if lock is None else (lock,),
         )
 

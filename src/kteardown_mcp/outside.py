@@ -42,47 +42,57 @@ def quoted(text: str) -> str:
     return repr(line if len(line) <= MOST_QUOTE else f"{line[:MOST_QUOTE]}...")
 
 
-def page(text: str, most: int = MOST_PAGE) -> dict[str, Any]:
-    """Return a text, marked, of which the end is left out if it is long."""
-    return _marked("text", visible(text), most)
+def page(text: str, most: int = MOST_PAGE, start: int = 0) -> dict[str, Any]:
+    """Return ``most`` characters of a text, marked, from ``start`` on, which is counted from the
+    end if it is negative."""
+    return {"from_outside": True, **_part("text", text, most, start)}
 
 
 def end_of(text: str, most: int = MOST_PAGE) -> dict[str, Any]:
     """Return the end of a text, marked."""
+    return page(text, most, -most)
+
+
+def _part(name: str, text: str, most: int, start: int) -> dict[str, Any]:
     shown = visible(text)
-    return _marked("text", shown[-most:], most, before=max(0, len(shown) - most))
+    begin = _begin(start, len(shown))
+    part = shown[begin : begin + most]
+    where = {} if part == shown else {"start": begin, "characters": len(shown)}
+    return {name: part, **where}
 
 
-def _marked(name: str, text: str, most: int, before: int = 0) -> dict[str, Any]:
-    left_out = before or max(0, len(text) - most)
-    more = {"characters_left_out": left_out} if left_out else {}
-    return {"from_outside": True, name: text[:most], **more}
+def _begin(start: int, length: int) -> int:
+    return start if start >= 0 else max(0, length + start)
 
 
-def value(whole: Any, at: str = "", most: int = MOST_VALUE) -> dict[str, Any]:
+def value(whole: Any, at: str = "", most: int = MOST_VALUE, start: int = 0) -> dict[str, Any]:
     """Return what is at the place ``at`` of a JSON value, marked.
 
-    ``at`` has the names of fields and the numbers of items, with slashes: ``runs/0/results``. If
-    the value is long, lists, texts and what is deep inside are cut, and ``left_out`` stands in
-    their place. Raises NoSuchPlaceError.
+    ``at`` has the names of fields and the numbers of items, with slashes: ``runs/0/results``; a
+    slash in a name is written as ``~1``, as in a JSON pointer. If the value is long, lists, texts
+    and what is deep inside are cut, and ``left_out`` stands in their place. A text or a list at
+    ``at`` itself begins with its character or item ``start``. Raises NoSuchPlaceError.
     """
+    marked = {"from_outside": True, "at": at}
     chosen = _at(whole, at)
+    if isinstance(chosen, str):
+        return marked | _part("value", chosen, min(most, MOST_PAGE), start)
     for items, letters, depth in _LIMITS:
         cut = _Cut(items, letters)
-        shown = cut.of(chosen, depth)
+        shown = cut.of(chosen, depth, start)
         # As the SDK writes it into the text of an answer.
         if len(json.dumps(shown, indent=2)) <= most:
             break
     else:
         cut.is_cut = True
         shown = _kind_of(chosen)
-    more = {"is_cut": True} if cut.is_cut else {}
-    return {"from_outside": True, "at": at, "value": shown, **more}
+    return marked | {"value": shown, **({"is_cut": True} if cut.is_cut else {})}
 
 
 def _at(whole: Any, at: str) -> Any:
     chosen = whole
-    for name in filter(None, at.split("/")):
+    for step in filter(None, at.split("/")):
+        name = step.replace("~1", "/").replace("~0", "~")
         inside = isinstance(chosen, dict) and name in chosen
         numbered = isinstance(chosen, list) and name.isdecimal() and int(name) < len(chosen)
         if not inside and not numbered:
@@ -108,7 +118,7 @@ class _Cut:
         self._items = items
         self._letters = letters
 
-    def of(self, some: Any, depth: int) -> Any:
+    def of(self, some: Any, depth: int, start: int = 0) -> Any:
         if isinstance(some, str):
             return self._text(some)
         if isinstance(some, (dict, list)) and some and depth == 0:
@@ -116,7 +126,7 @@ class _Cut:
             return {_LEFT_OUT: _count(some)}
         if isinstance(some, dict):
             return dict(self._fields(some, depth))
-        return list(self._list(some, depth)) if isinstance(some, list) else some
+        return list(self._list(some, depth, start)) if isinstance(some, list) else some
 
     def _text(self, text: str) -> str:
         if len(text) <= self._letters:
@@ -132,9 +142,10 @@ class _Cut:
                 return
             yield self._text(name), self.of(inner, depth - 1)
 
-    def _list(self, some: list[Any], depth: int) -> Iterator[Any]:
-        for number, inner in enumerate(some):
-            if number == self._items:
+    def _list(self, some: list[Any], depth: int, start: int) -> Iterator[Any]:
+        first = _begin(start, len(some))
+        for number, inner in enumerate(some[first:], first):
+            if number == first + self._items:
                 self.is_cut = True
                 yield {_LEFT_OUT: f"items {number} to {len(some) - 1}"}
                 return

@@ -28,12 +28,8 @@ _SHORT = 8000
 """Characters of the short form of an answer. A part that is asked for may have more."""
 
 
-def of_job(job: ServerJob, jobs: Jobs, at: str | None = None) -> dict[str, Any]:
-    """Return what is known of a job.
-
-    ``at``: the place in its JSON that is returned; None: without its answer.
-    Raises InputError.
-    """
+def of_job(job: ServerJob, jobs: Jobs) -> dict[str, Any]:
+    """Return what is known of a job, without its answer."""
     report: dict[str, Any] = {
         "job": job.id,
         "tool": job.tool,
@@ -41,18 +37,15 @@ def of_job(job: ServerJob, jobs: Jobs, at: str | None = None) -> dict[str, Any]:
         "seconds": round(job.seconds, 1),
         "command": on_one_line(job.asked.command),
     }
+    if job.is_over:
+        return report | ending(job)
     if job.state == "waiting":
         report["jobs_before_it"] = jobs.before(job)
-    if not job.is_over:
-        return {
-            **report,
-            "next": f"call job_result with job={job.id!r}, which waits, or cancel_job",
-            "log": outside.end_of("\n".join(job.lines), _LOG // 4),
-        }
-    report |= ending(job)
-    if at is None:
-        return report
-    return report | _answer(job, at)
+    return {
+        **report,
+        "next": f"call job_result with job={job.id!r}, which waits, or cancel_job",
+        "log": outside.end_of("\n".join(job.lines), _LOG // 4),
+    }
 
 
 def ending(job: ServerJob) -> dict[str, Any]:
@@ -68,9 +61,9 @@ def _log(job: ServerJob) -> dict[str, Any]:
     return {"log": outside.end_of("\n".join(job.lines), _LOG)}
 
 
-def _answer(job: ServerJob, at: str) -> dict[str, Any]:
-    if at:
-        return {"answer": part(job.answer, at)}
+def answer(job: ServerJob) -> dict[str, Any]:
+    """Return what a job answered: its headline, the beginning of its page, and its JSON in a short
+    form. Empty if it has not ended."""
     headline = job.answer.get("headline") if isinstance(job.answer, dict) else None
     return {
         **({"headline": outside.page(str(headline), 2000)} if headline else {}),
@@ -79,10 +72,20 @@ def _answer(job: ServerJob, at: str) -> dict[str, Any]:
     }
 
 
-def part(whole: Any, at: str) -> dict[str, Any]:
-    """Return what is at a place of a value, marked. Raises InputError."""
+def answer_at(job: ServerJob, at: str, start: int) -> dict[str, Any]:
+    """Return a place of a job's JSON, or its page if ``at`` is empty, from ``start`` on. Empty if
+    the job has not ended. Raises InputError."""
+    if not job.is_over:
+        return {}
+    if at:
+        return {"answer": part(job.answer, at, start)}
+    return {"page": outside.page(job.printed, start=start)}
+
+
+def part(whole: Any, at: str, start: int = 0) -> dict[str, Any]:
+    """Return what is at a place of a value, marked, from ``start`` on. Raises InputError."""
     try:
-        return outside.value(whole, at)
+        return outside.value(whole, at, start=start)
     except outside.NoSuchPlaceError as error:
         raise InputError(
             f"at: {error}",
@@ -90,20 +93,21 @@ def part(whole: Any, at: str) -> dict[str, Any]:
         ) from error
 
 
-def printed_json(job: ServerJob, at: str) -> dict[str, Any]:
+def printed_json(job: ServerJob, at: str, start: int = 0) -> dict[str, Any]:
     """Return the JSON that a command printed, marked. Raises InputError."""
-    if job.exit_code != 0:
-        return ending(job)
-    return {"value": part(_parsed(job.printed), at)}
+    return {"value": part(_parsed(job.printed), at, start)}
 
 
 def listed(job: ServerJob, newest: int) -> dict[str, Any]:
     """Return the newest of the runs that a command listed, marked. Raises InputError."""
-    if job.exit_code != 0:
-        return ending(job)
     runs = _parsed(job.printed)["runs"]
     # The newest first: the end of what is too long is cut.
     return {"runs": len(runs), "newest": outside.value(runs[-newest:][::-1])}
+
+
+def listed_kinds(job: ServerJob) -> dict[str, str]:
+    """Return the part of the catalogue of each kind that a command listed. Raises InputError."""
+    return {kind["name"]: kind["part"] for kind in _parsed(job.printed)["kinds"]}
 
 
 def _parsed(printed: str) -> Any:
@@ -116,9 +120,7 @@ def _parsed(printed: str) -> Any:
         ) from error
 
 
-def printed_text(job: ServerJob, end: bool = False) -> dict[str, Any]:
-    """Return the text that a command printed, or its ``end``, marked."""
-    if job.exit_code != 0:
-        return ending(job)
+def printed_text(job: ServerJob, start: int) -> dict[str, Any]:
+    """Return the text that a command printed, from ``start`` on, marked."""
     text = job.printed.replace("\r\n", "\n")  # A serial console ends its lines so.
-    return {"text": outside.end_of(text) if end else outside.page(text)}
+    return {"text": outside.page(text, start=start)}

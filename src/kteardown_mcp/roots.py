@@ -8,7 +8,7 @@ are opened by kteardown under their own path.
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from kteardown.door import Entry
@@ -105,8 +105,8 @@ class Roots:
                 raise self._refused(path, "its git folder is not below a root of this server")
             if (whole / _ALTERNATES).exists():
                 raise self._refused(path, "it borrows objects of another tree (alternates)")
-            for part in _links_in(whole):
-                raise self._refused(path, f"its git folder has a link ({part})")
+            if _has_link(whole):  # Its name is from outside, so it is not said.
+                raise self._refused(path, "its git folder has a link")
 
     def _refused(self, path: str, why: str) -> InputError:
         roots = ", ".join(map(str, self.folders))
@@ -116,14 +116,11 @@ class Roots:
         )
 
 
-def _links_in(git_folder: Path) -> Iterator[str]:
-    """Yield what of a git folder is a link: of its files, its objects by folder and pack, and all
-    its references."""
+def _has_link(git_folder: Path) -> bool:
+    """Return whether anything of a git folder is a link: of its files, its objects by folder and
+    pack, and all its references."""
     places = [git_folder, git_folder / "objects", git_folder / "objects/pack"]
-    folders = [folder for place in (git_folder / "refs",) for folder, _, _ in os.walk(place)]
-    for place in (*places, *map(Path, folders)):
-        if not place.is_dir():
-            continue
-        for entry in os.scandir(place):
-            if entry.is_symlink():
-                yield quoted(os.path.relpath(entry.path, git_folder))
+    places += [Path(folder) for folder, _, _ in os.walk(git_folder / "refs")]
+    return any(
+        entry.is_symlink() for place in places if place.is_dir() for entry in os.scandir(place)
+    )

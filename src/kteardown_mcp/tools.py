@@ -3,39 +3,41 @@
 What they say is fixed: nothing from outside is in it.
 """
 
+import json
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import anyio
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
 from pydantic import Field
 
 from kteardown.errors import KteardownError
 from kteardown.visible import on_one_line
-from kteardown_mcp import commands, reports
+from kteardown_mcp import commands, outside, reports
 from kteardown_mcp.jobs import Jobs, ServerJob
 from kteardown_mcp.roots import Roots
 
 MOST_WAIT_S = 3600
+MOST_KINDS = 5
 _MOST_LINE = 200
 _PROGRESS_S = 0.5
 """At most one line of progress in this time."""
 
 _Path = Annotated[str, Field(max_length=4096)]
 _Name = Annotated[str, Field(max_length=200)]
+_SOURCES = (
+    "debian:6.12 is built from source with Debian's patches, debian-image:6.12 is the "
+    "distribution's own and is not built, kernel.org:6.12.1, git:PATH@REV, image:FILE, tar:FILE."
+)
 _Sources = Annotated[
     list[_Path],
-    Field(
-        max_length=commands.MOST_SOURCES,
-        description="Kernels: debian:6.12 is built from source with Debian's patches, "
-        "debian-image:6.12 is the distribution's own and is not built, kernel.org:6.12.1, "
-        "git:PATH@REV, image:FILE, tar:FILE. Empty: the default.",
-    ),
+    Field(max_length=4, description=f"Kernels: {_SOURCES} Empty: the default."),
 ]
-_Source = Annotated[_Path, Field(description="One kernel, written as in `source` of try_patch.")]
+_Source = Annotated[_Path, Field(description=f"A kernel: {_SOURCES} Empty: the default.")]
 _Wait = Annotated[
     float,
     Field(
@@ -58,24 +60,38 @@ _ScriptText = Annotated[
     ),
 ]
 _Language = Annotated[Literal["sh", "c"], Field(description="The language of script_text.")]
-_Workload = Annotated[_Name, Field(description="A shipped workload, such as zombies or masskill.")]
+_Workload = Annotated[
+    _Name,
+    Field(description="A shipped workload, such as zombies or masskill, instead of a script."),
+]
 _Sizes = Annotated[
-    list[int],
+    list[Annotated[int, Field(ge=1, le=1_000_000)]],
     Field(
-        max_length=commands.MOST_SIZES,
-        description="Values of N. Three or more show whether a cost grows; six give the law an "
-        "interval. Empty: kteardown chooses six.",
+        max_length=12,
+        description="Values of N of a script, from 1 to 1,000,000. Three or more show whether a "
+        "cost grows; six give the law an interval. Empty: kteardown chooses six. A shipped "
+        "workload has its own.",
     ),
+]
+_Quick = Annotated[
+    bool, Field(description="true: few boots. false: all boots of the design, much slower.")
 ]
 _At = Annotated[
     str,
     Field(
         max_length=1000,
         description="A place in the JSON: names and numbers with slashes, such as "
-        "runs/0/results/instructions/laws. Empty: the headline, the page and a short form.",
+        "runs/0/results/instructions/laws. A slash in a name is ~1. Empty: all, in a short form.",
     ),
 ]
-_JobId = Annotated[_Name, Field(description="The id of a job, such as job-1.")]
+_Start = Annotated[
+    int | None,
+    Field(
+        description="Where to begin in a long text or list: the number of its character or item. "
+        "Negative: so many before its end. Default: 0, or the end of a console.",
+    ),
+]
+_JobId = Annotated[_Name, Field(description="The id of a job, as the call that started it said.")]
 
 
 @contextmanager
@@ -111,10 +127,11 @@ class Tools:
         ctx: Context,
         path: Annotated[_Path, Field(description="A mail, mbox or diff below a root.")] = "",
         mail: Annotated[
-            str, Field(max_length=commands.MOST_MAIL, description="Its text, instead of a path.")
+            str,
+            Field(max_length=commands.MOST_MAIL, description="The text of a mail, mbox or diff."),
         ] = "",
         source: _Sources = [],  # noqa: B006
-        quick: Annotated[bool, Field(description="Few boots; false: the whole design.")] = True,
+        quick: _Quick = True,
         dry_run: Annotated[
             bool, Field(description="Only say what would be done; build and boot nothing.")
         ] = False,
@@ -145,7 +162,7 @@ class Tools:
         workload: _Workload = "",
         sizes: _Sizes = [],  # noqa: B006
         source: _Sources = [],  # noqa: B006
-        seeds: Annotated[int | None, Field(ge=1, le=20, description="Boots of each size.")] = None,
+        seeds: Annotated[int | None, Field(ge=1, le=20, description="Boots at each size.")] = None,
         wait_s: _Wait = 45,
     ) -> dict[str, Any]:
         """Measure what a script, a C program or a shipped workload costs on a kernel.
@@ -154,7 +171,7 @@ class Tools:
         costs, by which growth law, and in which kernel functions the script waits or uses the CPU.
         Use it for "is this linear or quadratic?", "why does it hang?" and "is 7.3 slower than
         6.12?": with several kernels the others are compared with the first. Without source it is
-        debian-image:6.12, which is not built. A small script takes one to five minutes.
+        debian-image:6.12, which is not built. A small script takes one to eight minutes.
         """
         with _errors():
             what = commands.AskedWorkload(script_path, script_text, language, workload)
@@ -173,16 +190,20 @@ class Tools:
             _Path, Field(description="An mbox, mail or diff below a root: the change.")
         ] = "",
         patch_text: Annotated[
-            str, Field(max_length=commands.MOST_MAIL, description="Its text, instead of a path.")
+            str,
+            Field(max_length=commands.MOST_MAIL, description="The text of an mbox, mail or diff."),
         ] = "",
-        series: Annotated[_Name, Field(description="A shipped series, instead of a patch.")] = "",
+        series: Annotated[
+            _Name,
+            Field(description="A shipped series, such as freezer-skip-exited: the change."),
+        ] = "",
         tree: Annotated[
-            _Path, Field(description="A git tree below a root, instead of a patch.")
+            _Path, Field(description="A git tree below a root, with the change from base to topic.")
         ] = "",
-        base: Annotated[_Name, Field(description="With tree: where the branch begins.")] = "",
-        topic: Annotated[_Name, Field(description="With tree: the branch or commit.")] = "",
+        base: Annotated[_Name, Field(description="The commit of tree without the change.")] = "",
+        topic: Annotated[_Name, Field(description="The commit of tree with the change.")] = "",
         source: _Source = "",
-        quick: Annotated[bool, Field(description="Few boots; false: the whole design.")] = True,
+        quick: _Quick = True,
         wait_s: _Wait = 45,
     ) -> dict[str, Any]:
         """Compare a changed kernel with its base, on a workload or script that you choose.
@@ -205,9 +226,9 @@ class Tools:
             list[_Name],
             Field(
                 min_length=1,
-                max_length=commands.MOST_KINDS,
-                description="Names of kinds of kernel objects, such as files or mounts. A wrong "
-                "name gives an error with similar names.",
+                max_length=MOST_KINDS,
+                description="Names of kinds of kernel objects, such as flocks or mounts_stacked. "
+                "A name that is no kind, such as files, gives an error with the kinds like it.",
             ),
         ],
         source: _Source = "",
@@ -220,15 +241,19 @@ class Tools:
         function whose time grows. One kind takes one to five minutes with a kernel that is built.
         """
         with _errors():
-            command = commands.hunt_kind(self._roots, kinds, source)
+            listed = await self._jobs.read(commands.list_kinds())
+            if listed.exit_code != 0:
+                return _failed(listed)
+            known = reports.listed_kinds(listed)
+            command = commands.hunt_kind(self._roots, kinds, known, source)
         return await self._job("hunt_kind", command, wait_s, ctx)
 
     async def bisect(
         self,
         ctx: Context,
         tree: Annotated[_Path, Field(description="A git tree of Linux below a root.")],
-        good: Annotated[_Name, Field(description="The earlier commit, tag or branch.")],
-        bad: Annotated[_Name, Field(description="The later one.")],
+        good: Annotated[_Name, Field(description="A commit, tag or branch without the change.")],
+        bad: Annotated[_Name, Field(description="A later commit, tag or branch with the change.")],
         workload: _Workload = "",
         script_path: _ScriptPath = "",
         script_text: _ScriptText = "",
@@ -238,8 +263,9 @@ class Tools:
     ) -> dict[str, Any]:
         """Find the commits between two that made a workload or script better or worse.
 
-        Every step builds a kernel, so this takes from half an hour to many hours: measure both ends
-        first, with measure and two kernels of the tree, to see that they differ.
+        Every step builds a kernel, so this takes from half an hour to many hours, and the server
+        stops a job after some hours: call bisect again in the same way, and it goes on. Measure
+        both ends first, with measure and two kernels of the tree, to see that they differ.
         """
         with _errors():
             what = commands.AskedWorkload(script_path, script_text, language, workload)
@@ -252,17 +278,20 @@ class Tools:
             return reports.of_job(self._jobs.named(job), self._jobs)
 
     async def job_result(
-        self, ctx: Context, job: _JobId, at: _At = "", wait_s: _Wait = 45
+        self, ctx: Context, job: _JobId, at: _At = "", start: _Start = None, wait_s: _Wait = 45
     ) -> dict[str, Any]:
         """Wait for a job, and return its answer, or a part of its JSON.
 
-        If a list or text is cut, `is_cut` is true: ask again with `at` for what is left out. To
-        cancel this call does not cancel the job.
+        If something is left out, ask again with `at`, and with `start` if it is a long text or
+        list. `start` alone reads on in the page. To cancel this call does not cancel the job.
         """
         with _errors():
             found = self._jobs.named(job)
             await self._jobs.wait(found, wait_s, _progress(ctx))
-            return reports.of_job(found, self._jobs, at)
+            report = reports.of_job(found, self._jobs)
+            if at or start is not None:
+                return report | reports.answer_at(found, at, start or 0)
+            return report | reports.answer(found)
 
     async def cancel_job(self, job: _JobId) -> dict[str, Any]:
         """Stop a job: its guests and builds end. What a run has measured is kept."""
@@ -273,7 +302,8 @@ class Tools:
             return reports.of_job(found, self._jobs)
 
     async def list_runs(
-        self, newest: Annotated[int, Field(ge=1, le=100, description="How many.")] = 20
+        self,
+        newest: Annotated[int, Field(ge=1, le=100, description="How many of the newest.")] = 20,
     ) -> dict[str, Any]:
         """List the runs of this user, the newest first: id, when, kernels, the result in a line.
 
@@ -281,7 +311,7 @@ class Tools:
         """
         with _errors():
             listed = await self._jobs.read(commands.list_runs())
-            return reports.listed(listed, newest)
+            return reports.listed(listed, newest) if listed.exit_code == 0 else _failed(listed)
 
     async def read_run(
         self,
@@ -294,7 +324,10 @@ class Tools:
             ),
         ] = "page",
         at: _At = "",
-        boot: Annotated[int, Field(ge=0, le=1_000_000, description="For console.")] = 0,
+        start: _Start = None,
+        boot: Annotated[
+            int, Field(ge=0, le=1_000_000, description="The number of a boot, for its console.")
+        ] = 0,
     ) -> dict[str, Any]:
         """Read a run that is kept: its report, figures, boots, or the console of a boot.
 
@@ -302,13 +335,14 @@ class Tools:
         why a boot failed.
         """
         with _errors():
-            if part == "page":
-                return reports.printed_text(await self._jobs.read(commands.page(run)))
-            if part == "console":
-                shown = await self._jobs.read(commands.console(run, boot))
-                return reports.printed_text(shown, end=True)
-            command = commands.report(run) if part == "json" else commands.boots(run)
-            return reports.printed_json(await self._jobs.read(command), at)
+            read = await self._jobs.read(commands.read_run(run, part, boot))
+            if read.exit_code != 0:
+                return _failed(read)
+            if part == "console" and start is None:
+                start = -outside.MOST_PAGE
+            if part in ("page", "console"):
+                return reports.printed_text(read, start or 0)
+            return reports.printed_json(read, at, start or 0)
 
     async def _job(
         self, tool: str, command: commands.ToolCommand, wait_s: float, ctx: Context
@@ -321,7 +355,16 @@ class Tools:
         except anyio.get_cancelled_exc_class():
             self._jobs.cancel(job)
             raise
-        return reports.of_job(job, self._jobs, "")
+        return reports.of_job(job, self._jobs) | reports.answer(job)
+
+
+def _failed(job: ServerJob) -> dict[str, Any]:
+    """Return the error of a tool whose command failed. What the command printed is marked."""
+    report = reports.ending(job)
+    content = TextContent(text=json.dumps(report, indent=2, ensure_ascii=False))
+    error = CallToolResult(content=[content], structured_content=report, is_error=True)
+    # The SDK returns it as it is, whatever else the tool returns.
+    return cast(dict[str, Any], error)
 
 
 def _progress(ctx: Context) -> Callable[[float, str], Awaitable[None]]:

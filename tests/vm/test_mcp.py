@@ -69,7 +69,7 @@ def test_a_client_measures_a_script_and_reads_the_run(here: Place) -> None:
             assert isinstance(answer, dict)
             assert (answer["state"], answer["exit_code"]) == ("ended", 0), answer
             laws = "runs/0/results/instructions/laws"
-            told = await called(client, "job_result", job="job-1", at=laws)
+            told = await called(client, "job_result", job=answer["job"], at=laws)
             assert {law["model"] for law in told["answer"]["value"]} == {"linear"}
             listed = await called(client, "list_runs")
             (run,) = listed["newest"]["value"]

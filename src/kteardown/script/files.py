@@ -35,7 +35,7 @@ from kteardown.rundir.snapshot import read_json
 from kteardown.script.beside import beside, read_file
 from kteardown.script.compile_static import compile_static
 from kteardown.script.elf import MACHINES, is_elf, read_elf
-from kteardown.script.host import PATH, HostPrograms
+from kteardown.script.host import PATH, HostPrograms, may_be_copied
 from kteardown.script.root import GuestTree, add_root
 from kteardown.script.words import Shebang, candidates, direct, shebang
 from kteardown.vm.initramfs import archive
@@ -255,7 +255,8 @@ class _Guest:
                 hint="add it to the root, or change the first line of the script.",
             )
         path: Path | None = Path(program)
-        if not (self._host.native and program.startswith("/") and os.path.isfile(program)):
+        is_there = program.startswith("/") and os.path.isfile(program)
+        if not (self._host.native and is_there and may_be_copied(Path(program))):
             path = self._host.find(name)
         if path is not None:
             guest_path = self._host.add(path)

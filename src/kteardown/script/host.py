@@ -178,6 +178,8 @@ class HostPrograms:
     def _put(self, path: Path, guest_path: str) -> None:
         if guest_path in self._copied:
             return
+        if not may_be_copied(path):
+            raise Unusable(f"{path} is not of the system")
         with failing(f"cannot read {path} for the guest", hint="check that you may read it."):
             data = path.read_bytes()
             mode = path.stat().st_mode
@@ -278,6 +280,19 @@ class HostPrograms:
                     continue
 
 
+def may_be_copied(path: Path) -> bool:
+    """Return whether a guest may get a file of this host: with ``KTEARDOWN_SYSTEM_PROGRAMS`` only
+    one of the system, or of the user's folder of programs.
+
+    A script of someone else could otherwise name, and read, any program of the user's.
+    """
+    if not os.environ.get("KTEARDOWN_SYSTEM_PROGRAMS"):
+        return True
+    real = os.path.realpath(path)
+    folder = programs_dir()
+    return real.startswith(_SYSTEM) or bool(folder and Path(real).is_relative_to(folder.resolve()))
+
+
 def _is_program(path: Path) -> bool:
     # Path.is_file() raises for folders that the user may not read.
-    return os.path.isfile(path) and os.access(path, os.X_OK)
+    return os.path.isfile(path) and os.access(path, os.X_OK) and may_be_copied(path)

@@ -9,6 +9,7 @@ prints its arguments.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -37,6 +38,7 @@ def main() -> None:
                 "repeat": repeat,
                 "headline": "\x1b[31mred",
                 "words": words,
+                "environment": dict(os.environ),
                 "many": list(range(5000)),
             }
             Path(word.partition("=")[2]).write_text(json.dumps(answer))

@@ -13,8 +13,9 @@ import pytest
 
 from kteardown import spawn
 from kteardown.errors import InputError
-from kteardown_mcp.commands import GivenFile, ToolCommand
+from kteardown_mcp.commands import GivenFile, NamedPath, ToolCommand
 from kteardown_mcp.jobs import Jobs
+from kteardown_mcp.roots import Roots
 from unit.mcp import stub_server
 
 Body = Callable[[Jobs], Coroutine[Any, Any, None]]
@@ -52,8 +53,51 @@ def test_a_file_is_named_as_the_client_knows_it(run: Callable[[Body], None]) -> 
         assert (job.state, job.exit_code) == ("ended", 0)
         assert job.answer["words"][:2] == ["measure", "a.sh"]
         assert job.answer["repeat"] == "kteardown measure a.sh"
+        assert job.answer["environment"]["KTEARDOWN_SYSTEM_PROGRAMS"] == "1"
 
     run(body)
+
+
+def test_the_content_of_a_mail_is_forgotten(run: Callable[[Body], None]) -> None:
+    async def body(jobs: Jobs) -> None:
+        job = jobs.start("measure", script("print"))
+        await jobs.wait(job, 60, ignore)
+        assert job.asked.words == ("measure", "dir/a.sh")
+
+    run(body)
+
+
+def test_a_path_that_is_refused_by_then_ends_the_job(
+    run: Callable[[Body], None], tmp_path: Path
+) -> None:
+    image = tmp_path / "bzImage"
+
+    async def body(jobs: Jobs) -> None:
+        image.touch()
+        roots = Roots([tmp_path])
+        path = NamedPath("--source=image:", "bzImage", roots.plain)
+        path.word()
+        first = jobs.start("measure", script("print"))
+        job = jobs.start("measure", ToolCommand(("measure", path)))
+        image.unlink()
+        image.symlink_to("/etc/hostname")
+        await jobs.wait(job, 60, ignore)
+        assert (first.exit_code, job.exit_code) == (0, None)
+        assert "'bzImage' is refused" in job.why
+        assert job.asked.command == "kteardown measure --source=image:bzImage"
+
+    run(body)
+
+
+def test_two_servers_have_jobs_of_other_names(run: Callable[[Body], None]) -> None:
+    names = []
+
+    async def body(jobs: Jobs) -> None:
+        names.append(jobs.start("measure", script("print")).id)
+
+    for _ in range(2):
+        run(body)
+    assert len({*names}) == 2
 
 
 def test_nothing_is_left_of_a_job(run: Callable[[Body], None], tmp_path: Path) -> None:
@@ -97,13 +141,15 @@ def test_the_seconds_of_progress_never_go_back(run: Callable[[Body], None]) -> N
 
 def test_only_the_newest_jobs_that_ended_are_remembered(run: Callable[[Body], None]) -> None:
     async def body(jobs: Jobs) -> None:
+        started = []
         for _ in range(25):
             job = jobs.start("measure", script("print"))
+            started.append(job.id)
             jobs.cancel(job)
             await jobs.wait(job, 60, ignore)
-        assert jobs.named("job-25").is_over
-        with pytest.raises(InputError, match="there is no job 'job-1'"):
-            jobs.named("job-1")
+        assert jobs.named(started[-1]).is_over
+        with pytest.raises(InputError, match=f"there is no job '{started[0]}'"):
+            jobs.named(started[0])
 
     run(body)
 

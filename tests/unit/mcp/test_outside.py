@@ -44,8 +44,24 @@ def test_what_is_left_out_is_found_by_its_place() -> None:
     assert shown["is_cut"]
     assert shown["value"]["runs"][0]["points"][-1]["left_out"].endswith("to 99999")
     assert outside.value(whole, "runs/0/points/4711")["value"] == 4711
-    part = outside.value(whole, "/runs/0/text", most=50)
-    assert part["is_cut"]
+    part = outside.value(whole, "/runs/0/points", start=99_000)["value"]
+    assert (part[0], part[499], part[500]) == (99_000, 99_499, {"left_out": "items 99500 to 99999"})
+    assert outside.value(whole, "/runs/0/points", start=-2)["value"] == [99_998, 99_999]
+
+
+def test_a_long_text_is_read_in_parts() -> None:
+    text = "".join(map(chr, range(0x3400, 0x8400)))
+    read = ""
+    while len(read) < len(text):
+        part = outside.value({"a": {"b": text}}, "a/b", start=len(read))
+        assert (part["start"], part["characters"]) == (len(read), len(text))
+        assert part["value"]
+        read += part["value"]
+    assert read == text
+
+
+def test_a_slash_in_a_name_is_written_as_in_a_json_pointer() -> None:
+    assert outside.value({"files": {"/etc/a~1": 3}}, "files/~1etc~1a~01")["value"] == 3
 
 
 @pytest.mark.parametrize("at", ["x", "runs/1", "runs/-1", "runs/x", "runs/0/a/b"])
@@ -60,13 +76,12 @@ def test_keys_are_from_outside_too() -> None:
 
 def test_a_page_has_its_beginning_and_a_log_its_end() -> None:
     text = "begin" + "\x1b" + "x" * 100 + "end"
-    assert outside.page(text, 10) == {
-        "from_outside": True,
-        "text": "begin\\u001",
-        "characters_left_out": 104,
-    }
-    assert outside.end_of(text, 4)["text"] == "xend"
-    assert "characters_left_out" not in outside.page("short")
+    marked = {"from_outside": True, "characters": 114}
+    assert outside.page(text, 10) == {**marked, "text": "begin\\u001", "start": 0}
+    assert outside.page(text, 10, 109) == {**marked, "text": "xxend", "start": 109}
+    assert outside.page(text, 10, 200) == {**marked, "text": "", "start": 200}
+    assert outside.end_of(text, 4) == {**marked, "text": "xend", "start": 110}
+    assert outside.page("short") == {"from_outside": True, "text": "short"}
 
 
 def test_a_quote_is_one_short_line() -> None:

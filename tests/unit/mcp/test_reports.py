@@ -46,7 +46,15 @@ def test_json_that_a_command_printed_is_data() -> None:
         reports.printed_json(job, "x")
     with pytest.raises(InputError, match="too large"):
         reports.printed_json(ended(0, '{"a'), "")
-    assert reports.printed_json(ended(2), "")["exit_code"] == 2
+
+
+def test_a_page_can_be_read_further() -> None:
+    job = ended(0, "begin" + "x" * 20_000 + "end")
+    assert reports.answer(job)["page"]["characters"] == 20_008
+    assert reports.answer_at(job, "", 20_000)["page"]["text"] == "xxxxxend"
+    assert reports.printed_text(job, -3)["text"]["text"] == "end"
+    running = ServerJob("job-1", "measure", ToolCommand(("measure",)), state="running")
+    assert reports.answer_at(running, "runs", 0) == reports.answer(running) == {}
 
 
 def test_the_newest_runs_are_listed() -> None:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
+import psutil
 import pytest
 from mcp import Client
 
 from kteardown_mcp import reports
+from unit.conftest import MISSING
 from unit.mcp.clients import PATIENCE_S, Place, called, place, refused, text_of
 
 pytestmark = pytest.mark.anyio
@@ -57,7 +62,12 @@ async def test_a_client_of_either_protocol_finds_the_tools(here: Place, mode: st
         }
         assert reading == {"job_state", "job_result", "list_runs", "read_run"}
         assert (await called(client, "list_runs"))["runs"] == 0
-        assert "no run" in str(await called(client, "read_run", run="last"))
+        failed = await client.call_tool("read_run", {"run": "last"})
+        assert failed.is_error
+        assert "no run" in text_of(failed)
+        assert failed.structured_content is not None
+        assert failed.structured_content["exit_code"] == 2
+        assert failed.structured_content["log"]["from_outside"]
     here.wait_until_empty()
 
 
@@ -86,20 +96,57 @@ async def test_a_parameter_that_a_tool_does_not_have_is_refused(here: Place) -> 
             assert name in await refused(client, "measure", script_text="print", **{name: 1})
 
 
+@pytest.mark.parametrize(
+    ("tool", "wrong"),
+    [
+        ("measure", {"sizes": [0]}),
+        ("measure", {"sizes": [10**7]}),
+        ("measure", {"sizes": [1] * 13}),
+        ("measure", {"source": ["debian:6.1"] * 5}),
+        ("measure", {"seeds": 21}),
+        ("hunt_kind", {"kinds": []}),
+        ("hunt_kind", {"kinds": ["flocks"] * 6}),
+    ],
+)
+async def test_numbers_have_limits(here: Place, tool: str, wrong: dict[str, Any]) -> None:
+    if tool == "hunt_kind" and "hunt" in MISSING:
+        pytest.skip("the tool is not there")
+    async with Client(here.stub()) as client:
+        said = await refused(client, tool, **wrong)
+        assert "validation error" in said
+        assert next(iter(wrong)) in said
+
+
+async def test_a_part_of_the_catalogue_is_no_kind(here: Place) -> None:
+    if "hunt" in MISSING:
+        pytest.skip("the tool is not there")
+    async with Client(here.real()) as client:
+        said = await refused(client, "hunt_kind", kinds=["files"])
+        assert "there is no kind 'files'" in said
+        assert "flocks" in said
+        assert "mounts_deep" not in said
+
+
 async def test_an_answer_is_marked_visible_and_bounded(here: Place) -> None:
     async with Client(here.stub()) as client:
         result = await client.call_tool("measure", {"script_text": "print", "sizes": [1, 2, 3]})
         assert "\x1b" not in text_of(result)
         assert len(text_of(result)) < 60_000
-        answer = await called(client, "job_result", job="job-1")
+        assert result.structured_content is not None
+        job = result.structured_content["job"]
+        answer = await called(client, "job_result", job=job)
         assert (answer["state"], answer["exit_code"], answer["meaning"]) == ("ended", 0, "done")
         assert answer["headline"] == {"from_outside": True, "text": "\\u001b[31mred"}
         assert answer["page"] == {"from_outside": True, "text": "a page \\u001b[2J of measure\n"}
         assert answer["answer"]["is_cut"]
         assert "--set=N=1,2,3" in answer["answer"]["value"]["words"]
-        one = await called(client, "job_result", job="job-1", at="many/4321")
+        one = await called(client, "job_result", job=job, at="many/4321")
         assert one["answer"] == {"from_outside": True, "at": "many/4321", "value": 4321}
-        assert "there is no 'x'" in await refused(client, "job_result", job="job-1", at="x")
+        more = await called(client, "job_result", job=job, at="many", start=4321)
+        assert more["answer"]["value"][0] == 4321
+        page = await called(client, "job_result", job=job, start=-8)
+        assert page["page"]["text"] == "measure\n"
+        assert "there is no 'x'" in await refused(client, "job_result", job=job, at="x")
 
 
 @pytest.mark.parametrize(("code", "words"), [(8, "no workload executes"), (2, "wrong input")])
@@ -146,18 +193,23 @@ async def test_a_hostile_mail_comes_back_as_data(here: Place) -> None:
         assert (await called(client, "try_patch", mail=too_large, dry_run=True))["exit_code"] == 2
 
 
+async def begun(client: Client, script: str = "sleep") -> str:
+    """Start a job, and return its id at once."""
+    job: str = (await called(client, "measure", script_text=script, wait_s=0))["job"]
+    return job
+
+
 async def test_jobs_take_turns_and_can_be_cancelled(here: Place) -> None:
     async with Client(here.stub()) as client:
-        for _ in range(3):
-            await called(client, "measure", script_text="sleep", wait_s=0)
-        await until(client, "job-1", "running")
-        waits = await called(client, "job_state", job="job-3")
+        first, second, third = [await begun(client) for _ in range(3)]
+        await until(client, first, "running")
+        waits = await called(client, "job_state", job=third)
         assert (waits["state"], waits["jobs_before_it"]) == ("waiting", 2)
-        assert (await called(client, "cancel_job", job="job-2"))["state"] == "cancelled"
-        cancelled = await called(client, "cancel_job", job="job-1")
+        assert (await called(client, "cancel_job", job=second))["state"] == "cancelled"
+        cancelled = await called(client, "cancel_job", job=first)
         assert (cancelled["state"], cancelled["exit_code"]) == ("cancelled", None)
-        await until(client, "job-3", "running")
-        assert sum("stub_command" in str(p.cmdline()) for p in here.processes()) >= 1
+        await until(client, third, "running")
+        assert running(here, "stub_command")
     here.wait_until_empty()
     assert not list(here.folder.glob("kteardown-mcp-*"))
 
@@ -165,7 +217,7 @@ async def test_jobs_take_turns_and_can_be_cancelled(here: Place) -> None:
 async def test_no_more_than_twenty_jobs_wait(here: Place) -> None:
     async with Client(here.stub()) as client:
         for _ in range(21):
-            await called(client, "measure", script_text="sleep", wait_s=0)
+            await begun(client)
         assert "no more are taken" in await refused(client, "measure", script_text="print")
     here.wait_until_empty()
 
@@ -182,7 +234,9 @@ async def test_a_request_that_is_cancelled_cancels_its_job(here: Place) -> None:
         with anyio.CancelScope() as asking:
             arguments = {"script_text": "sleep", "wait_s": 600}
             await client.call_tool("measure", arguments, progress_callback=report)
-        await until(client, "job-1", "cancelled")
+        said = await refused(client, "job_state", job="job-1")
+        (job,) = re.findall(r"job-1-\w+", said)
+        await until(client, job, "cancelled")
         assert [process for process in here.processes() if "sleep" in process.name()] == []
         # The server goes on.
         assert (await called(client, "measure", script_text="print"))["exit_code"] == 0
@@ -197,12 +251,12 @@ async def test_a_job_that_takes_too_long_is_stopped(here: Place) -> None:
 
 async def test_two_clients_have_one_machine(here: Place) -> None:
     async with Client(here.stub()) as first, Client(here.stub()) as second:
-        await called(first, "measure", script_text="sleep", wait_s=0)
-        await until(first, "job-1", "running")
-        await called(second, "measure", script_text="print", wait_s=1)
-        assert (await called(second, "job_state", job="job-1"))["state"] == "waiting"
-        await called(first, "cancel_job", job="job-1")
-        await until(second, "job-1", "ended")
+        sleeps = await begun(first)
+        await until(first, sleeps, "running")
+        waits = await called(second, "measure", script_text="print", wait_s=1)
+        assert waits["state"] == "waiting"
+        await called(first, "cancel_job", job=sleeps)
+        await until(second, waits["job"], "ended")
 
 
 CLIENT = """\
@@ -210,6 +264,7 @@ import sys, anyio
 from pathlib import Path
 from mcp import Client
 from kteardown_mcp import reports
+from unit.conftest import MISSING
 from unit.mcp.clients import Place
 
 async def main():
@@ -243,7 +298,12 @@ def busy_client(here: Place) -> Iterator[subprocess.Popen[str]]:
 
 
 def running(here: Place, word: str) -> list[int]:
-    return [process.pid for process in here.processes() if word in " ".join(process.cmdline())]
+    found = []
+    for process in here.processes():
+        with suppress(psutil.NoSuchProcess):  # It may end meanwhile.
+            if word in " ".join(process.cmdline()):
+                found.append(process.pid)
+    return found
 
 
 @pytest.mark.parametrize("killed", ["client", "server"])

@@ -196,6 +196,32 @@ def test_the_users_folder_of_programs_comes_first(
     assert lab.run("x").stdout == "own\n"
 
 
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_guest_may_be_limited_to_programs_of_the_system(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, ours: bool
+) -> None:
+    home = lab.folder / "home"
+    home.mkdir()
+    (home / "deploy").write_text("#!/bin/sh\necho secret\n")
+    (home / "deploy").chmod(0o755)
+    (home / "password").write_text("secret")
+    monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
+    lab.write("x.sh", "#!/bin/sh\ndate +%N\ndeploy\n")
+    lab.add("x", file="x.sh")
+    assert b"echo secret" in lab.made().archive
+    monkeypatch.setenv("KTEARDOWN_SYSTEM_PROGRAMS", "1")
+    if ours:
+        monkeypatch.setenv("KTEARDOWN_PROGRAMS", str(home))
+    made = lab.made()
+    assert (b"echo secret" in made.archive) == ours
+    assert any(path.endswith("/date") for path in made.hashes)
+    # Whether a file is there is not told either.
+    for name in () if ours else ("deploy", "password", "nothing"):
+        lab.write("x.sh", f"#!{home}/{name}\n")
+        with pytest.raises(InputError, match=f"{home}/{name}, which runs x.sh, is not on this"):
+            lab.made()
+
+
 def test_sudo_runs_the_command(lab: Lab) -> None:
     lab.write("x.sh", "#!/bin/sh\nsudo A=7 sh -c 'echo $A'\n")
     lab.add("x", file="x.sh")
