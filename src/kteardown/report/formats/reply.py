@@ -19,11 +19,15 @@ from kteardown.report.material import BothMaterial, Material, Measured
 from kteardown.report.publication import Publication
 from kteardown.report.sections.both_clocks_table import (
     clock_faults,
-    clock_tables,
     least_seen,
     rate_sentences,
 )
 from kteardown.report.sections.fault_lines import fault_lines
+from kteardown.report.sections.mail_both_clocks import (
+    clock_averages,
+    clock_mail_tables,
+    readings_legend,
+)
 from kteardown.report.sections.mail_tables import (
     ROWS,
     TABLES,
@@ -35,7 +39,7 @@ from kteardown.report.sections.mail_tables import (
     other_metrics,
     table_of,
 )
-from kteardown.report.sections.setup import base_sentence, kernel_lines, method
+from kteardown.report.sections.setup import base_sentence, figures_sentence, kernel_lines, method
 from kteardown.report.table import Table
 from kteardown.visible import on_one_line
 
@@ -49,7 +53,10 @@ _OF_THE_HOST = re.compile(r"--(json|markdown|comment|junit|report|jobs)(=.*)?")
 """Options that concern the host where the command ran, and no figure."""
 _LOCAL_PATH = re.compile(r"(?<![^=:,])(?:~|\.\.?)?/[^@,]*")
 """A path that need not exist where the command is repeated."""
-_LISTED_ELSEWHERE = "trials could not be used; the report lists them"
+_OF_THE_LAB = re.compile(
+    r"trials could not be used; the report|^(The agent recorded|No trial of workload) "
+)
+"""What a reply says in other words, and notes for who runs the measurement."""
 
 
 def render(publication: Publication) -> str:
@@ -57,12 +64,12 @@ def render(publication: Publication) -> str:
     material = publication.run
     failed = _failures(material)
     parts = [
+        *map(wrapped, _warnings(material)),
         wrapped(_opening(material)),
         _kernels(material),
-        *(wrapped(method(clock_material)) for clock_material in material.clocks),
-        *map(wrapped, _warnings(material)),
+        *map(wrapped, _methods(material)),
         said_lines(material),
-        *(wrapped(text, "- ") for text in failed),
+        "\n".join(wrapped(text, "- ") for text in failed),
         *quoted_logs(material),
         *_figures(material),
         _listed("What this does not say:", _limits(material, failed)),
@@ -93,6 +100,16 @@ def _kernels(material: Measured) -> str:
     return "\n".join(texts)
 
 
+def _methods(material: Measured) -> list[str]:
+    """Return how the figures were made: of both clocks that of each, and then what is the same."""
+    of_clocks = list(map(method, material.clocks))
+    figure = figures_sentence(material.clocks[0])
+    if isinstance(material, BothMaterial):
+        exact, wall = of_clocks
+        return [f"Instruction clock: {exact}", f"Wall clock: {wall}", figure]
+    return [f"{of_clocks[0]} {figure}"]
+
+
 def _warnings(material: Measured) -> Iterator[str]:
     """Yield why the figures are not those of a comparison that is finished."""
     results = [clock_material.result for clock_material in material.clocks]
@@ -115,10 +132,10 @@ def _failures(material: Measured) -> list[str]:
 def _figures(material: Measured) -> Iterator[str]:
     """Yield the tables with what explains them, and what the other metrics did."""
     if isinstance(material, BothMaterial):
-        tables = clock_tables(material.both, material.workloads, narrow=True)
-        yield from map(layout, tables[:TABLES])
-        if len(tables) > TABLES:
-            yield wrapped(f"{counted(len(tables) - TABLES, 'more table')} left out.")
+        yield _listed("On average:", clock_averages(material.both, material.workloads))
+        tables = clock_mail_tables(material.both, material.workloads, TABLES, ROWS[TABLES])
+        yield from map(_laid_out, tables)
+        yield wrapped(readings_legend(material.both))
         return
     shown, others = chosen(figures(material.result, material.workloads))
     yield _listed("In the tables:", definitions(shown))
@@ -144,7 +161,6 @@ def _listed(title: str, texts: Sequence[str]) -> str:
 
 def _limits(material: Measured, failed: Sequence[str]) -> list[str]:
     """Return what the figures do not show, without what the text has said before."""
-    said = {f"{text.rstrip('.')}." for text in failed}
     texts: list[str] = []
     for clock_material in material.clocks:
         (_, *of_clock) = limits(clock_material.result, alone=False)
@@ -152,18 +168,20 @@ def _limits(material: Measured, failed: Sequence[str]) -> list[str]:
         if _has_several_cpus(clock_material):
             texts.append(
                 "The CPUs of the guest run in turn, so this is one interleaving, and not what as "
-                "many processors do at once."
+                "many processors do at once"
             )
-        texts += _lost_trials(clock_material)
+        # Of points that could not be compared the reasons are said.
+        texts += [] if failed else _lost_trials(clock_material)
     if isinstance(material, BothMaterial):
         pair = [least_seen(material.both, material.workloads)]
         pair += rate_sentences(material.both, material.workloads)
         texts += [as_sentence(text) for text in (*pair, *material.both.notes) if text]
-    texts.append("The workload is made for this path; how often systems take it was not measured.")
+    texts.append("The workload is made for this path; how often systems take it was not measured")
+    said = {text.rstrip(".") for text in failed}
     return [
-        _with_names(text, material)
+        f"{_with_names(text, material).rstrip('.')}."
         for text in texts
-        if text not in said and _LISTED_ELSEWHERE not in text
+        if text.rstrip(".") not in said and not _OF_THE_LAB.search(text)
     ]
 
 
@@ -174,8 +192,7 @@ def _has_several_cpus(material: Material) -> bool:
 
 def _lost_trials(material: Material) -> list[str]:
     lines = [text for name, text in facts(material.result) if name == "unusable trials"]
-    more = [f"{len(lines) - _LOST} more lines about lost trials"] * (len(lines) > _LOST)
-    return [f"{text.rstrip('.')}." for text in (*lines[:_LOST], *more)]
+    return [*lines[:_LOST], *["more trials were lost"] * (len(lines) > _LOST)]
 
 
 def _with_names(text: str, material: Measured) -> str:

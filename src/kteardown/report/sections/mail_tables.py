@@ -127,13 +127,12 @@ def chosen(found: Sequence[Figures]) -> tuple[list[Figures], list[Figures]]:
 
 
 def table_of(item: Figures, width: int, most_rows: int) -> MailTable:
-    """Return the table of a metric and variant, with a row more than ``most_rows`` if it has no
-    more.
+    """Return the table of a metric and variant.
 
     Without room for both, the column of the change stays and that of the changed figure goes.
     """
     unit = _unit(item.rows, item.result.clock)
-    kept = _kept(item.rows, most_rows)
+    kept = kept_rows([c.verdict == "worse" for c in item.rows], most_rows)
     names, keys, settings = _points([c.point for c in item.rows])
     digits = decimals(item.rows)
     cells = [
@@ -182,14 +181,18 @@ def _unit(rows: Sequence[Comparison], clock: Clock) -> Scale:
     return unit
 
 
-def _kept(rows: Sequence[Comparison], most: int) -> set[int]:
-    """Return the numbers of the rows that are shown: those that got worse, and the last ones."""
-    if len(rows) <= most + 1:
-        return set(range(len(rows)))
-    worse = [n for n, c in enumerate(rows) if c.verdict == "worse"][-most:]
-    others = [n for n in range(len(rows)) if n not in worse]
-    room = most - len(worse)
-    return {*worse, *(others[-room:] if room else ())}
+def kept_rows(alarming: Sequence[bool], most: int) -> set[int]:
+    """Return the numbers of the rows that are shown: those that are ``alarming``, and the last
+    ones.
+
+    A table that has one row more than ``most`` is whole.
+    """
+    if len(alarming) <= most + 1:
+        return set(range(len(alarming)))
+    first = [n for n, is_alarming in enumerate(alarming) if is_alarming][-most:]
+    others = [n for n in range(len(alarming)) if n not in first]
+    room = most - len(first)
+    return {*first, *(others[-room:] if room else ())}
 
 
 def _points(
@@ -325,7 +328,8 @@ def _of_choices(spec: Parameter, used: Collection[str]) -> str:
             is_kept = any(value in words or value.endswith(ends or ("\n",)) for value in used)
         if is_kept:
             kept.append(part)
-    return " ".join(kept)
+    text = " ".join(kept)
+    return text if text.count("(") == text.count(")") else spec.help
 
 
 def legend(shown: Sequence[Figures]) -> str:

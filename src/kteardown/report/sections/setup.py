@@ -50,28 +50,40 @@ def origin_in_words(source: str) -> str:
     if kind == "git":
         return f"git commit {with_short_commit(source).rpartition('@')[2]}"
     name = rest if kind.startswith("debian") else _file_name(rest)
-    return _ORIGINS.get(kind, source).format(name)
+    return _ORIGINS[kind].format(name) if kind in _ORIGINS else source
 
 
 def method(material: Material) -> str:
-    """Return how this clock makes the figures, what a figure is and what its interval is of."""
+    """Return how this clock makes the figures, and how often each kernel was booted."""
     result = material.result
     measured = f"{_CLOCKS[result.clock].format(qemu=_qemu(result), guest=_guest(material))}."
-    boots = max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
+    boots = _boots(result)
+    return f"{measured} {_booted(result, boots)}" if boots else measured
+
+
+def _boots(result: Result) -> int:
+    """Return of how many boots a figure is at most; 0 if nothing was compared."""
+    return max((side.boots for c in result.asked_for for side in (c.base, c.changed)), default=0)
+
+
+def figures_sentence(material: Material) -> str:
+    """Return what a figure is of, and an interval, and an average; empty if nothing was
+    compared."""
+    boots = _boots(material.result)
     if not boots:
-        return measured
-    confidence = f"{result.comparisons[0].confidence * 100:.4g}%"
-    figure = (
-        f"Figures are medians over boots{_in_a_boot(material)}; a change is changed / base - 1, "
-        f"with its {confidence} interval over boots. A point is a row of the tables; averages over "
-        "points are geometric means."
+        return ""
+    confidence = f"{material.result.comparisons[0].confidence * 100:.4g}%"
+    ends = f", with its {confidence} interval over boots" if boots > 1 else ", without an interval"
+    return (
+        f"Figures are medians over boots{_in_a_boot(material)}; a change is changed / base - 1"
+        f"{ends}. A point is a row of the tables; averages over points are geometric means."
     )
-    return " ".join((measured, _booted(result, boots), figure))
 
 
 _CLOCKS: Mapping[Clock, str] = {
-    "instructions": "{qemu} emulates a guest{guest} and counts its instructions (-icount): each "
-    "time below is a number of instructions, waiting included",
+    "instructions": "{qemu} emulates a guest{guest} and counts its instructions (-icount). Its "
+    "clock goes on by a nanosecond with each, so a time is a number of instructions; idle time "
+    "counts at the same rate",
     "contention": "{qemu} emulates a guest{guest}, and a plugin counts the cache lines that move "
     "between its CPUs, in a model: caches are infinite, and a moved line costs 100 instructions in "
     "one half of the boots and 200 in the other (transfer_ticks)",

@@ -161,6 +161,11 @@ def test_only_the_choices_that_are_used_are_explained(value: str, said: str) -> 
     assert with_parameter(help_text, value) == said
 
 
+def test_an_explanation_that_cannot_be_divided_is_whole() -> None:
+    help_text = "its holder (a page; child: a cgroup), if any"
+    assert with_parameter(help_text, "file") == f"holder: {help_text}"
+
+
 def test_a_name_is_not_said_twice() -> None:
     assert with_parameter("the holder: a page", "file") == "holder: a page"
     assert with_parameter("holder of a page: its kind", "file") == "holder of a page: its kind"

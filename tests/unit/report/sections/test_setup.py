@@ -10,6 +10,7 @@ from kteardown.model.kernel_facts import KernelFacts, PatchSet
 from kteardown.model.result import Result
 from kteardown.report.sections.setup import (
     base_sentence,
+    figures_sentence,
     kernel_lines,
     method,
     origin_in_words,
@@ -51,6 +52,7 @@ def lines_of(**kernels: KernelFacts) -> list[tuple[str, list[str]]]:
             "Debian's source 7.3.4-1 with the patches of theirs",
         ),
         ("simulated", "simulated"),
+        ("{", "{"),
     ],
 )
 def test_a_source_in_words_has_no_path_of_the_host(source: str, words: str) -> None:
@@ -91,11 +93,29 @@ def test_the_method_has_the_guest_the_seeds_and_the_repetitions() -> None:
     plan = make_plan(freezer(), WORKLOADS, ("freezer-skip-exited",))
     machine = {"qemu": {"x86_64": "7.2.22"}}
     result = instructions().result.model_copy(update={"machine": machine})
-    said = method(replace(instructions(), result=result, plan=plan))
+    material = replace(instructions(), result=result, plan=plan)
+    said = method(material)
     for part in ("QEMU 7.2.22 emulates a guest of 1 CPU and 256 MB", "the same 5 random seeds"):
         assert part in said
-    assert "in a boot over 3 repetitions" in said
+    assert "in a boot over 3 repetitions" in figures_sentence(material)
     assert "guest and counts" in method(instructions())
+
+
+def test_one_boot_has_no_interval() -> None:
+    plain = instructions().result
+    comparisons = tuple(
+        c.model_copy(
+            update={
+                "base": c.base.model_copy(update={"boots": 1}),
+                "changed": c.changed.model_copy(update={"boots": 1}),
+            }
+        )
+        for c in plain.comparisons
+    )
+    once = replace(instructions(), result=plain.model_copy(update={"comparisons": comparisons}))
+    assert "booted once" in method(once)
+    assert "without an interval" in figures_sentence(once)
+    assert "95% interval over boots" in figures_sentence(instructions())
 
 
 def test_the_method_of_each_clock() -> None:
