@@ -3,8 +3,8 @@ intervals, what they do not say, and how to repeat it.
 
 Plain ASCII text of at most 72 columns, without a greeting and without a judgement of anybody's
 work. Its readers do not know kteardown: it explains each word that is not of the kernel. The
-command that repeats the run, and names that are longer than a line, are on lines of their own and
-are not broken.
+command that repeats the run continues on further lines, as a shell reads it. Names that are longer
+than a line are not broken.
 """
 
 import re
@@ -223,12 +223,32 @@ def _repeat(command: str) -> str:
             continue
         files += [_name_of(match[0]) for match in _LOCAL_PATH.finditer(word)]
         kept.append(_LOCAL_PATH.sub(lambda match: _name_of(match[0]), word))
-    text = f"To repeat it, with kteardown:\n\n  {shlex.join(filter(None, kept))}"
+    text = f"To repeat it, with kteardown:\n\n  {_command_lines(list(filter(None, kept)))}"
     if not files:
         return text
     named = ", ".join(dict.fromkeys(files))
     rest = "is not part of kteardown; ask for it" if len(files) == 1 else "are not part of it"
     return f"{text}\n\n{wrapped(f'{named} {rest}.')}"
+
+
+def _command_lines(words: Sequence[str]) -> str:
+    """Return a command on lines that a shell reads as one. An option is on the line of its
+    value."""
+    groups: list[str] = []
+    for word in map(shlex.quote, words):
+        if groups and not word.startswith("-") and groups[-1].startswith("-"):
+            groups[-1] += f" {word}"
+        else:
+            groups.append(word)
+    lines = [""]
+    for group in groups:
+        joined = f"{lines[-1]} {group}".lstrip()
+        # Two columns are the margin, four more that of a further line, and two the backslash.
+        if lines[-1] and len(joined) > WIDTH - 8:
+            lines.append(group)
+        else:
+            lines[-1] = joined
+    return " \\\n      ".join(lines)
 
 
 def _name_of(path: str) -> str:

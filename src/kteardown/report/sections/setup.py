@@ -75,15 +75,15 @@ def figures_sentence(material: Material) -> str:
     confidence = f"{material.result.comparisons[0].confidence * 100:.4g}%"
     ends = f", with its {confidence} interval over boots" if boots > 1 else ", without an interval"
     return (
-        f"Figures are medians over boots{_in_a_boot(material)}; a change is changed / base - 1"
+        f"Figures are medians over boots{_in_a_boot(material)}; a change is (changed / base) - 1"
         f"{ends}. A point is a row of the tables; averages over points are geometric means."
     )
 
 
 _CLOCKS: Mapping[Clock, str] = {
-    "instructions": "{qemu} emulates a guest{guest} and counts its instructions (-icount). Its "
-    "clock goes on by a nanosecond with each, so a time is a number of instructions; idle time "
-    "counts at the same rate",
+    "instructions": "{qemu} emulates a guest{guest} and counts its instructions (-icount). The "
+    "guest's clock advances by a nanosecond with each, so a time is a number of instructions; time "
+    "in which the guest is idle is included",
     "contention": "{qemu} emulates a guest{guest}, and a plugin counts the cache lines that move "
     "between its CPUs, in a model: caches are infinite, and a moved line costs 100 instructions in "
     "one half of the boots and 200 in the other (transfer_ticks)",
@@ -97,12 +97,12 @@ def _booted(result: Result, boots: int) -> str:
             f"Each kernel was booted {_times(boots)}, all of them by turns in random order, and "
             "base twice as often: a difference that base also has to itself does not count."
         )
+    costs = " at each of the two costs" * (result.clock == "contention")
     if boots == 1:
-        return "Each kernel was booted once, with the same random seed."
-    costs = ", at each of the two costs" * (result.clock == "contention")
+        return f"Each kernel was booted once{costs}, all with the same random seed."
     return (
-        f"Each kernel was booted with the same {boots} random seeds{costs}; a seed decides memory "
-        "layout and timer phase."
+        f"Each kernel was booted {_times(boots)}{costs}, each time with another random seed "
+        "(memory layout, phase of the timer), and all kernels with the same seeds."
     )
 
 

@@ -95,7 +95,10 @@ def test_the_method_has_the_guest_the_seeds_and_the_repetitions() -> None:
     result = instructions().result.model_copy(update={"machine": machine})
     material = replace(instructions(), result=result, plan=plan)
     said = method(material)
-    for part in ("QEMU 7.2.22 emulates a guest of 1 CPU and 256 MB", "the same 5 random seeds"):
+    for part in (
+        "QEMU 7.2.22 emulates a guest of 1 CPU and 256 MB",
+        "booted 5 times, each time with",
+    ):
         assert part in said
     assert "in a boot over 3 repetitions" in figures_sentence(material)
     assert "guest and counts" in method(instructions())
