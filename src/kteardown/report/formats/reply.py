@@ -138,7 +138,7 @@ def _figures(material: Measured) -> Iterator[str]:
         yield wrapped(readings_legend(material.both))
         return
     shown, others = chosen(figures(material.result, material.workloads))
-    yield _listed("In the tables:", definitions(shown))
+    yield _listed("What the words mean:", definitions([*shown, *others]))
     for item in shown:
         yield _laid_out(table_of(item, WIDTH, ROWS[len(shown)]))
     rest = [f"{item.title}: {item.over_all}" for item in others if item.over_all]

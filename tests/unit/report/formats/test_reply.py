@@ -36,10 +36,23 @@ def test_it_has_72_columns_of_plain_text(make: Callable[[], Material]) -> None:
 def test_it_says_what_was_measured_the_result_its_limits_and_the_command() -> None:
     material = instructions()
     text = words_of(material)
-    parts = ["Measured with", "Base is Linux", "random seed", "With freezer", "In the tables:"]
+    parts = [
+        "Measured with",
+        "Base is Linux",
+        "random seed",
+        "With freezer",
+        "What the words mean:",
+    ]
     parts += ["What this does not say", "To repeat it", material.result.command]
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
+
+
+def test_a_metric_without_a_table_is_explained_too() -> None:
+    text = words_of(instructions())
+    without_table = text.partition("Metrics without a table")[2]
+    assert "freezing the cgroup: " in without_table
+    assert "- freezing the cgroup: " in text.partition("Metrics without a table")[0]
 
 
 def test_many_subjects_of_a_series_are_counted() -> None:
