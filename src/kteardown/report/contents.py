@@ -299,12 +299,13 @@ def limits(result: Result, *, alone: bool = True) -> list[str]:
     ]
     faults += (*uncompared_sentences(result), *unconfirmed_sentences(result))
     values = (result, boots, timing_lines(result.timing), against_itself, faults, alone)
-    return written("limits", *values) + [as_sentence(note) for note in result.notes]
+    return written("limits", *values) + [as_sentence(note, result.kernels) for note in result.notes]
 
 
-def as_sentence(note: str) -> str:
-    """Return a note as a sentence of its own."""
-    return f"{note[:1].upper()}{note[1:].rstrip('.')}."
+def as_sentence(note: str, names: Iterable[str] = ()) -> str:
+    """Return a note as a sentence of its own. One of ``names`` at its begin is unchanged."""
+    first = note[:1] if note.startswith(tuple(names)) else note[:1].upper()
+    return f"{first}{note[1:].rstrip('.')}."
 
 
 def timing_lines(timing: Timing | None) -> list[str]:

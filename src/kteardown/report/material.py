@@ -10,6 +10,7 @@ from kteardown.inputs.published import Posting
 from kteardown.judge.answer import Answer, judge
 from kteardown.model.both_clocks import BothClocks
 from kteardown.model.clock import CLOCKS
+from kteardown.model.plan import Plan
 from kteardown.model.result import ByClock, Result
 from kteardown.model.samples import Evidence
 from kteardown.model.workload import Workload
@@ -25,6 +26,10 @@ class Material:
     workloads: Mapping[str, Workload]
     reference: Posting | None = None
     evidence: Evidence = field(default_factory=Evidence)
+    plan: Plan | None = None
+    """What was to be measured, and on which guest; None where only the result is known."""
+    version: str = ""
+    """The version of kteardown that made the run; empty if it is not known."""
 
     @property
     def clocks(self) -> "tuple[Material, ...]":
@@ -118,4 +123,16 @@ def material_of(snapshot: Snapshot, result: Result) -> Material:
         variants,
         blocks=at,
     )
-    return Material(run.name, result, snapshot.workloads, snapshot.published, samples)
+    return replace(of_snapshot(snapshot, result), evidence=samples)
+
+
+def of_snapshot(snapshot: Snapshot, result: Result) -> Material:
+    """A result with all of its run but the samples."""
+    return Material(
+        snapshot.run.name,
+        result,
+        snapshot.workloads,
+        snapshot.published,
+        plan=snapshot.plan,
+        version=snapshot.version,
+    )

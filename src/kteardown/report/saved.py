@@ -7,7 +7,7 @@ from kteardown.errors import GuestError, InputError
 from kteardown.model.result import Result
 from kteardown.report import result_file
 from kteardown.report.formats import markdown
-from kteardown.report.material import Material, Measured, material_of, side_by_side
+from kteardown.report.material import Measured, material_of, of_snapshot, side_by_side
 from kteardown.report.sentence import sentence
 from kteardown.rundir.counting import trials
 from kteardown.rundir.directory import ResultHead, RunDir
@@ -24,7 +24,7 @@ def write(run: RunDir, result: Result, snapshot: Snapshot, folder: Entry | None 
         folder / run.result_file.name,
         visible(result_file.dumps(result_file.in_words(result, snapshot.workloads))),
     )
-    material = Material(run.name, result, snapshot.workloads, snapshot.published)
+    material = of_snapshot(snapshot, result)
     run.save(folder / run.report_file.name, visible(markdown.report(material)))
 
 
@@ -81,8 +81,8 @@ def material_of_folder(folder: RunFolder, *, samples: bool = False) -> Measured:
     for run in folder.runs:
         snapshot = load(run)
         result = result_of(run)
-        material = Material(run.name, result, snapshot.workloads, snapshot.published)
-        materials.append(material_of(snapshot, result) if samples else material)
+        made = material_of if samples else of_snapshot
+        materials.append(made(snapshot, result))
     return side_by_side(folder.name, *materials) if folder.both_clocks else materials[0]
 
 

@@ -52,6 +52,8 @@ class Snapshot:
     """What the variants do to waits and broadcasts, where that was counted."""
     notes: Sequence[str] = ()
     """Notes for readers about the run directory itself."""
+    version: str = ""
+    """The version of kteardown that made the run; empty if it is not known."""
 
     @cached_property
     def records(self) -> Sequence[Record]:
@@ -72,7 +74,8 @@ class Snapshot:
 
 def load(run: RunDir) -> Snapshot:
     """Read a run directory. Raises InputError that names the file that is missing or damaged."""
-    schema = read_json(run.run_file).get("schema")
+    head = read_json(run.run_file)
+    schema, maker = head.get("schema"), head.get("kteardown")
     if not isinstance(schema, int):
         raise _damaged(run.run_file, "no schema number")
     if schema != SCHEMA:
@@ -111,6 +114,7 @@ def load(run: RunDir) -> Snapshot:
         counted=_read(run.counted_file, list[ChangeCost]) if run.counted_file.exists() else [],
         events=_read(run.events_file, list[EventCounts]) if run.events_file.exists() else [],
         notes=notes,
+        version=maker if isinstance(maker, str) else "",
     )
 
 

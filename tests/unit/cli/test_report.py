@@ -24,7 +24,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     ("form", "begins"),
     [
         ("cover", "- With freezer-skip-exited, freez"),
-        ("reply", "Measured with kteardown (a lab for"),
+        ("reply", "Measured with kteardown "),
         ("markdown", "- **With freezer-skip-exited, freez"),
         ("json", "{"),
         ("comment", "- **With freezer-skip-exited, freez"),

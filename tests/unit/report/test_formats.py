@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as Xml
@@ -49,31 +48,6 @@ def test_a_cover_letter_has_72_columns_of_plain_text(make: object) -> None:
     assert max(map(len, text.splitlines())) <= cover.WIDTH
 
 
-@pytest.mark.parametrize("make", [instructions, rich, wall, contention])
-def test_a_reply_has_72_columns_of_plain_text(make: Callable[[], Material]) -> None:
-    text = TEXTS["reply"](make())
-    assert text.isascii()
-    # The command and the names of metrics are not broken.
-    body = text.partition("\nTo repeat it:")[0]
-    assert max(map(len, body.splitlines())) <= cover.WIDTH
-
-
-def test_a_reply_says_what_was_measured_the_result_its_limits_and_the_command() -> None:
-    material = instructions()
-    text = " ".join(TEXTS["reply"](material).split())
-    parts = ["Measured with", "boots of each kernel", "With freezer", "What it does not say"]
-    places = [text.index(part) for part in (*parts, "To repeat it", material.result.command)]
-    assert places == sorted(places)
-
-
-def test_a_reply_has_the_subjects_of_the_patches() -> None:
-    material = instructions()
-    text = TEXTS["reply"](material)
-    for kernel in material.result.kernels.values():
-        if kernel.patch_set and not kernel.for_ablation:
-            assert all(subject in text for subject in kernel.patch_set.subjects)
-
-
 def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
     plain = instructions()
     long = {"a_parameter_with_a_long_name": "and-a-value-that-is-as-long-as-the-name"}
@@ -90,6 +64,12 @@ def test_a_table_that_is_too_wide_is_laid_out_as_paragraphs() -> None:
     )
     assert "\n    base " in text
     assert max(map(len, text.splitlines())) <= cover.WIDTH
+
+
+def test_the_name_of_a_kernel_at_the_begin_of_a_note_is_unchanged() -> None:
+    notes = ("freezer-skip-exited: figures of its own", "kasan is on in base")
+    said = limits(instructions().result.model_copy(update={"notes": notes}))
+    assert {"freezer-skip-exited: figures of its own.", "Kasan is on in base."} <= {*said}
 
 
 def test_limits_name_the_clock_the_boots_and_the_failures() -> None:

@@ -65,7 +65,12 @@ READ: Mapping[str, Callable[[Material], str]] = {
 }
 
 
-@pytest.mark.parametrize("form", READ)
+@pytest.mark.parametrize("make", [rich, wall], ids=["instructions", "wall"])
+def test_a_mail_to_others_has_no_keys(make: Callable[[], Material]) -> None:
+    assert not _KEY.findall(READ["reply"](make()))
+
+
+@pytest.mark.parametrize("form", sorted(READ.keys() - {"reply"}))
 @pytest.mark.parametrize("make", [rich, wall], ids=["instructions", "wall"])
 def test_a_key_is_only_in_parentheses_after_the_name(
     form: str, make: Callable[[], Material]
