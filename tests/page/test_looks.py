@@ -148,6 +148,14 @@ def test_the_pictures_of_a_report(open_page: Open) -> None:
     assert colours(save(phone, "phone", **_from(phone, ".card", 1100))) > 30
 
 
+def test_the_pictures_of_a_site(open_page: Open) -> None:
+    page = open_page("many compare", 1100, 760, query="?a=run-000&b=run-001")
+    page.locator("#answer table").first.wait_for()
+    assert colours(save(page, "compare")) > 30
+    page = open_page("problems", 1100, 760)
+    assert colours(save(page, "problems")) > 30
+
+
 def _from(page: Page, selector: str, height: int) -> dict[str, object]:
     """Return the options of a picture that begins a little above an element."""
     top = page.evaluate(
@@ -158,7 +166,7 @@ def _from(page: Page, selector: str, height: int) -> dict[str, object]:
 
 
 def test_the_documentation_has_every_picture() -> None:
-    named = {"report", "forest", "phone", "script"}
+    named = {"report", "forest", "phone", "script", "compare", "problems"}
     assert {path.stem for path in (ROOT / "docs/images").glob("*.png")} == named
     every = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
     pages = "".join(path.read_text(encoding="utf-8") for path in every)

@@ -26,7 +26,7 @@ def test_a_program_that_the_shell_does_not_find_has_its_path(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert program() == "venv/bin/kteardown"
-    monkeypatch.chdir("/")
+    monkeypatch.chdir("/usr")
     assert program() == str(script)
 
 

@@ -37,6 +37,7 @@ from kteardown.vm.qemu_library import USER, confinement
 
 _DISK_GB = 8
 _MEMORY_GB = 4
+_KVM = "wall clock on KVM"
 _FOLDERS = "set KTEARDOWN_CACHE and KTEARDOWN_RUNS to folders that you can write."
 
 
@@ -89,6 +90,15 @@ def doctor(
         raise LabError(
             f"missing on this host: {', '.join(missing)}", hint="run `kteardown doctor --fix`."
         )
+    if not as_json:
+        options.output().print(_ready(findings), soft_wrap=True)
+
+
+def _ready(findings: Iterable[Finding]) -> str:
+    """Return what a host on which nothing is missing is ready for."""
+    ready = "Ready: kteardown can try patches and count instructions on this host."
+    with_kvm = any(finding.name == _KVM and finding.ok for finding in findings)
+    return ready if with_kvm else f"{ready} Times of the wall clock are emulated, without KVM."
 
 
 def _check_all() -> Iterator[Finding]:
@@ -206,7 +216,7 @@ def _guests() -> Iterator[Finding]:
         "that."
     )
     yield Finding(
-        "wall clock on KVM",
+        _KVM,
         works,
         wall_acceleration.reason or "a probe boot ran",
         otherwise,

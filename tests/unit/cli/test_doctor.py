@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,9 @@ def test_findings_are_printed_before_the_agents_are_built(
     assert [line.split("  ")[1] for line in printed[0].splitlines()][-1] == "disk for runs"
     assert str(tmp_path / "x86_64") in printed[1]
     assert str(tmp_path / "arm64") in capsys.readouterr().out
+
+
+def test_a_host_without_kvm_is_ready_and_told_what_it_cannot_time() -> None:
+    kvm = doctor.Finding("wall clock on KVM", True, "works", needed=False)
+    assert "without KVM" not in doctor._ready([kvm])
+    assert "without KVM" in doctor._ready([replace(kvm, ok=False)])
