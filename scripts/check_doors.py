@@ -70,8 +70,6 @@ OTHER_FILES = {
     "kteardown_observe/collector/main.py:peak_kb": "/proc/self/status",
     "kteardown_observe/collector/tracing.py": "tracefs",
     "kteardown_observe/counts.py:read_counts": "counts that the user named",
-    "catalogue/laws.py": "figures of this package",
-    "catalogue/problems.py": "a table of this package",
     "kteardown_observe/verb.py:_replace_text": "files that the user asked for",
     "kteardown_history/sql/database.py": "texts of this package",
 }

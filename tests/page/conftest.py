@@ -67,7 +67,7 @@ def many_runs(home: Path) -> dict[str, str]:
     """Write the pages that name every run, of 500 runs."""
     site = SiteFolder.begin(home, LINKS)
     result = published().result
-    row = {
+    row: dict[str, Any] = {
         "name": "",
         "state": "done",
         "variants": [*result.requested],

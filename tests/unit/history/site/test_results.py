@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from kteardown.report.formatting import point_text
 from kteardown_history.site.results import compact
 from unit.report.contexts import instructions, rich, wall
 
 
-def rows(figures: dict[str, object], name: str) -> list[dict[str, object]]:
+def rows(figures: dict[str, Any], name: str) -> list[dict[str, Any]]:
     table = figures[name]
-    assert isinstance(table, dict)
     return [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
 
 
