@@ -15,7 +15,7 @@ from pathlib import Path
 
 from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, git
-from kteardown.kernels.source import Sources
+from kteardown.kernels.source import Source, Sources, package_from_json
 from kteardown.kernels.source_name import with_short_commit
 from kteardown.patches.failing_hunks import differs_in_blanks, failing_hunks
 from kteardown.patches.merging import blob_id, merge, pre_images, with_less_context
@@ -28,9 +28,14 @@ from kteardown.patches.warnings import (
     version_of,
     warnings,
 )
+from kteardown.progress import Reporter, SilentReporter
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
+_TAKES = ("exactly", "with offsets")
+_USUAL_MB = 160
+_TREE_GB = 1.8
+"""The download of a source, if nothing says its size before, and its tree, both of 7.3."""
 _TAGS = 150
 _SHOWN = 30
 """Lines of failing hunks that a message has; all of them are in a file."""
@@ -55,26 +60,24 @@ def find_base(
     base_commit: str = "",
     version: str = "",
     fetch: bool = True,
+    reporter: Reporter | None = None,
 ) -> Base:
     """Return the source that takes ``patches``: exactly, or else with offsets, or else fitted.
 
     ``specs`` are tried in order; a git tree without a revision at ``base_commit``, if it has that.
     A source of ``version`` (6.12), for which the subjects say that the series is, comes first.
     If documentation, tests or tools alone keep the series from applying, these are left out.
-    ``store`` keeps patches that were changed. ``fetch``: a source that is not unpacked yet is
-    fetched if no other takes the series. Raises BuildError if no source takes it, InputError,
-    LabError.
+    ``store`` keeps patches that were changed. ``fetch``: sources that are not unpacked yet are
+    fetched, one after the other, until one takes the series. Raises BuildError if no source takes
+    it, InputError, LabError.
     """
     images = pre_images(patches)
     at = [_with_revision(spec, base_commit, images) for spec in specs]
     named = [spec for spec, _ in at]
     from_releases = [where for _, where in at if where]
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
-    takes_it = any(a.how in ("exactly", "with offsets") for a in attempts)
-    for number, attempt in enumerate(attempts if fetch else ()):
-        is_meant = version and version == release_of(attempt.source)
-        if attempt.how == "not here" and (is_meant or not takes_it):
-            attempts[number] = _attempt(named[number], patches, sources, fetch=True)
+    if fetch:
+        attempts = _fetched(attempts, patches, sources, version, reporter or SilentReporter())
     # A backport that its kernel has is for no other one, even if it applies there.
     has_it = [a for a in attempts if a.version == version and a.how == "already there" and version]
     attempts = has_it or attempts
@@ -103,6 +106,31 @@ def find_base(
     unfit = warnings(base.patches, source, sources.tree(source), version)
     hints = () if base.how == "exactly" else from_releases
     return replace(base, left_out=tuple(left_out), warnings=(*unfit, *hints))
+
+
+def _fetched(
+    attempts: Sequence[TriedSource],
+    patches: Sequence[Path],
+    sources: Sources,
+    version: str,
+    reporter: Reporter,
+) -> list[TriedSource]:
+    """Return ``attempts`` after those sources were fetched that are needed: one after the other,
+    until one takes the series.
+
+    Those of ``version`` come first. They are needed also if a source of another version takes it.
+    """
+    after = list(attempts)
+    absent = [number for number, attempt in enumerate(attempts) if attempt.how == "not here"]
+    meant = [n for n in absent if version and version == release_of(attempts[n].source)]
+    for number in [*meant, *(n for n in absent if n not in meant)]:
+        of_version = [a for a in after if version and a.version == version]
+        decided = any(a.how in (*_TAKES, "already there") for a in of_version)
+        if decided or (number not in meant and any(a.how in _TAKES for a in after)):
+            break
+        spec = after[number].source
+        after[number] = _attempt(spec, patches, sources, fetch=True, reporter=reporter)
+    return after
 
 
 def default_sources(sources: Sources) -> tuple[str, ...]:
@@ -181,7 +209,14 @@ def _with_revision(spec: str, base_commit: str, images: Mapping[str, str]) -> tu
     return spec, made_between(same, len(images))
 
 
-def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: bool) -> TriedSource:
+def _attempt(
+    spec: str,
+    patches: Sequence[Path],
+    sources: Sources,
+    *,
+    fetch: bool,
+    reporter: Reporter | None = None,
+) -> TriedSource:
     try:
         source = sources.identify(spec) if fetch else sources.identify_offline(spec)
         unpacked = source is not None and sources.tree_path(source).is_dir()
@@ -191,6 +226,8 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
             return TriedSource(
                 spec, source.id if source else "", "not here", reason="is not on this machine"
             )
+        if reporter and not unpacked:
+            reporter.note(f"kteardown fetches {spec}: {_size(source)}")
         tree = sources.tree(source)
     except LabError as error:
         return TriedSource(
@@ -205,6 +242,13 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
         exact = bool(images) and len(same) == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
     return failing_hunks(attempt, tree, patches)
+
+
+def _size(source: Source) -> str:
+    """Return how much is fetched for a source of Debian or of kernel.org, in words."""
+    is_package = source.kind == "debian"
+    size = package_from_json(source.origin).bytes / 1e6 if is_package else _USUAL_MB
+    return f"{'' if is_package else 'about '}{size:.0f} MB, about {_TREE_GB} GB when unpacked"
 
 
 def _fitted(

@@ -76,7 +76,12 @@ def read_stack(
 
 
 def base_of_stack(
-    stack: PatchStack, sources: Sources, *, specs: Sequence[str] = (), fetch: bool = True
+    stack: PatchStack,
+    sources: Sources,
+    *,
+    specs: Sequence[str] = (),
+    fetch: bool = True,
+    reporter: Reporter | None = None,
 ) -> tuple[PostedSeries, Base]:
     """Return the series on top with a note on each below it, and its base, to which these are
     applied.
@@ -89,7 +94,7 @@ def base_of_stack(
     errors = []
     for below in (stack.below,) if stack.is_given or not stack.below else (stack.below, ()):
         try:
-            base = _base(below, top, sources, specs, fetch=fetch)
+            base = _base(below, top, sources, specs, fetch=fetch, reporter=reporter)
         except BuildError as error:
             errors.append(error)
             continue
@@ -121,6 +126,7 @@ def _base(
     specs: Sequence[str],
     *,
     fetch: bool,
+    reporter: Reporter | None,
 ) -> Base:
     """Return the first source that takes the whole stack, and what remains of ``top`` on top of the
     rest."""
@@ -143,6 +149,7 @@ def _base(
         base_commit=top.base_commit,
         version=top.version,
         fetch=fetch,
+        reporter=reporter,
     )
     count = len(code_only(every[: len(first)])[0]) if base.left_out else len(first)
     if not count:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from kteardown.errors import BuildError
+from kteardown.errors import BuildError, KteardownError
 from kteardown.kernels.git import store
-from kteardown.kernels.source import Sources
+from kteardown.kernels.source import Source, Sources
 from kteardown.patches.find_base import _tree_to_name, find_base
 from kteardown.patches.merging import blob_id
 from kteardown.patches.tried_source import Base, FailingHunk, TriedSource
-from kteardown.progress import SilentReporter
+from kteardown.progress import Reporter, SilentReporter
 
 LINES = [f"line {number}" for number in range(1, 61)]
 
@@ -314,3 +315,73 @@ def test_a_source_that_never_had_what_is_removed_is_not_said_to_have_the_change(
     git(kernels, "tag", "c4")
     with pytest.raises(BuildError, match="or never had them"):
         base(patches, kernels, tmp_path, "c4")
+
+
+class FetchedSources(Sources):
+    """Releases of kernel.org that are fetched from tags of a git tree, which counts the fetches."""
+
+    def __init__(self, cache: Path, tree: Path, tags: dict[str, str]) -> None:
+        super().__init__(cache, SilentReporter())
+        self._tags = tags
+        self._git_tree = tree
+        self.fetches: list[str] = []
+
+    def _unpack(self, source: Source, folder: Path) -> None:
+        self.fetches.append(source.id)
+        git(self._git_tree, "checkout", "-q", self._tags[source.id])
+        shutil.copytree(self._git_tree, folder, dirs_exist_ok=True)
+        git(self._git_tree, "checkout", "-q", "main")
+
+
+@pytest.mark.parametrize(
+    ("start", "version", "tags", "fetched", "chosen"),
+    [
+        # The first one is exactly that from which the series was made.
+        ("c1", "", ("c1", "c2", "c1"), ["7.2"], "7.2"),
+        # One that takes it at other lines is enough, too.
+        ("c1", "", ("c2", "c1", "c1"), ["7.2"], "7.2"),
+        # The first one has another text.
+        ("c1", "", ("other", "c1", "c2"), ["7.2", "6.12"], "6.12"),
+        # The version of the subject comes first.
+        ("c1", "6.1", ("c1", "c1", "c2"), ["6.1"], "6.1"),
+    ],
+)
+def test_no_more_is_fetched_than_until_a_source_takes_the_series(
+    kernels: Path,
+    tmp_path: Path,
+    start: str,
+    version: str,
+    tags: Sequence[str],
+    fetched: Sequence[str],
+    chosen: str,
+) -> None:
+    patches = series(kernels, tmp_path, start, [("kernel/freezer.c", *STAMP)])
+    (kernels / "kernel/freezer.c").write_text("another text\n")
+    git(kernels, "commit", "-qam", "other")
+    git(kernels, "tag", "other")
+    specs = [f"kernel.org:{name}" for name in ("7.2", "6.12", "6.1")]
+    sources = FetchedSources(tmp_path / "cache", kernels, dict(zip(specs, tags, strict=True)))
+    notes: list[str] = []
+    reporter = Reporter()
+    reporter.note = notes.append  # type: ignore[method-assign]
+
+    def find(*, fetch: bool) -> Base:
+        return find_base(
+            patches,
+            sources,
+            lambda texts: store(texts, "series", tmp_path / "cache"),
+            specs=specs,
+            version=version,
+            fetch=fetch,
+            reporter=reporter,
+        )
+
+    with pytest.raises(KteardownError):
+        find(fetch=False)
+    assert (sources.fetches, notes) == ([], [])
+    assert find(fetch=True).source == f"kernel.org:{chosen}"
+    assert sources.fetches == [f"kernel.org:{name}" for name in fetched]
+    # The size is said before each fetch, and a source that is here is not fetched again.
+    assert len(notes) == len(fetched) and all("MB" in note and "GB" in note for note in notes)
+    assert find(fetch=True).source == f"kernel.org:{chosen}"
+    assert len(sources.fetches) == len(fetched)

@@ -49,7 +49,7 @@ def prepare(
             what, cache_dir=sources.folder, reporter=reporter, sources=specs or KNOWN
         )
     with reporter.task("Looking for the source to which it applies"):
-        posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch)
+        posted, base = base_of_stack(stack, sources, specs=specs, fetch=fetch, reporter=reporter)
     with reporter.task("Looking for what is compiled"):
         plain = base_request(kernels, base)
         config = config_of_series(plain, base.patches, sources, reporter)
