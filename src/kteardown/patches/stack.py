@@ -11,7 +11,8 @@ from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
 from kteardown.kernels.source_name import patched
 from kteardown.patches.find_base import code_only, default_sources, find_base
-from kteardown.patches.posted import PostedSeries, message_id, read_series
+from kteardown.patches.given import message_id
+from kteardown.patches.posted import PostedSeries, read_series
 from kteardown.patches.tried_source import Base
 from kteardown.progress import Reporter
 

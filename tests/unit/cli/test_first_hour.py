@@ -160,3 +160,24 @@ def test_a_forecast_looks_for_runs_of_each_workload(
     newer = [write_run(tmp_path, freezer(zombies=(0, 3000), boots=2)) for _ in range(5)]
     found = forecast.seen(freezer(cgroup=True), [old, *newer])
     assert {boot.run for boot in found} == {old.name, *(run.name for run in newer[1:])}
+
+
+def printed_by_main(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *words: str
+) -> str:
+    """Return the error that the program prints, which ends with 2."""
+    for stream in ("stdout", "stderr"):  # main() replaces them for good.
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    monkeypatch.setattr(sys, "argv", ["kteardown", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    return capfd.readouterr().err
+
+
+def test_a_branch_is_the_argument_of_try(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printed = printed_by_main(monkeypatch, capfd, "try", "--branch", "v7.3..freeze")
+    assert "kteardown try BASE..TOPIC" in printed and "--help" not in printed
+    assert "--help" in printed_by_main(monkeypatch, capfd, "try", "--brunch", "v7.3..freeze")

@@ -176,7 +176,7 @@ def test_a_series_on_top_of_another(source: str, tmp_path: Path) -> None:
     assert "- Applied before it: ours: free the counter earlier" in done.stdout
 
 
-def test_a_git_range_is_a_series(source: str) -> None:
+def test_a_git_range_is_a_series(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Path(source.removeprefix("git:"))
     (tree / "kernel" / "ours.c").write_text(OURS.replace("old_2", "new_2"))
     identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
@@ -187,6 +187,9 @@ def test_a_git_range_is_a_series(source: str) -> None:
     done = run(span, "--workload", "zombies")
     assert done.exit_code == 0, done.exception
     assert "applies exactly" in done.stdout
+    monkeypatch.chdir(tree)
+    here = run("HEAD~1..", "--workload", "zombies")
+    assert "applies exactly" in here.stdout, here.exception
 
 
 def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> None:
