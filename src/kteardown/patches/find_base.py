@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from kteardown.errors import BuildError, LabError
+from kteardown.errors import LabError
 from kteardown.kernels import apply_patches, git
 from kteardown.kernels.source import Source, Sources, package_from_json
-from kteardown.kernels.source_name import with_short_commit
-from kteardown.patches.failing_hunks import differs_in_blanks, failing_hunks
+from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.merging import blob_id, merge, pre_images, with_less_context
 from kteardown.patches.moved_changes import moved_elsewhere
+from kteardown.patches.no_base import ABSENT, TREE_GB, USUAL_MB, advice, no_source, nothing_takes_it
 from kteardown.patches.tried_source import Base, How, TriedSource
 from kteardown.patches.warnings import (
     by_version,
@@ -33,12 +33,7 @@ from kteardown.progress import Reporter, SilentReporter
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
 _TAKES = ("exactly", "with offsets")
-_USUAL_MB = 160
-_TREE_GB = 1.8
-"""The download of a source, if nothing says its size before, and its tree, both of 7.3."""
 _TAGS = 150
-_SHOWN = 30
-"""Lines of failing hunks that a message has; all of them are in a file."""
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
@@ -69,7 +64,7 @@ def find_base(
     If documentation, tests or tools alone keep the series from applying, these are left out.
     ``store`` keeps patches that were changed. ``fetch``: sources that are not unpacked yet are
     fetched, one after the other, until one takes the series. Raises BuildError if no source takes
-    it, InputError, LabError.
+    it, NoSourceError if none is there, InputError, LabError.
     """
     images = pre_images(patches)
     at = [_with_revision(spec, base_commit, images) for spec in specs]
@@ -78,6 +73,8 @@ def find_base(
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
     if fetch:
         attempts = _fetched(attempts, patches, sources, version, reporter or SilentReporter())
+    if all(attempt.how == "not here" for attempt in attempts):
+        raise no_source(attempts, version)
     # A backport that its kernel has is for no other one, even if it applies there.
     has_it = [a for a in attempts if a.version == version and a.how == "already there" and version]
     attempts = has_it or attempts
@@ -98,8 +95,11 @@ def find_base(
     if base is None:
         same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
         where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
-        hint = _advice(patches, attempts, sources, base_commit, version)
-        raise _nothing_takes_it(
+        hint = advice(patches, attempts, sources, base_commit, version)
+        absent = [a for a in attempts if a.how == "not here" and not fetch]
+        if absent:
+            hint = f"leave out --dry-run, which does not fetch {absent[0].source}; or {hint}"
+        raise nothing_takes_it(
             patches, attempts, [*from_releases, *([where] if where else [])], hint
         )
     source = sources.identify(base.source)
@@ -223,10 +223,8 @@ def _attempt(
         if source is None or (
             source.kind in ("debian", "kernel.org") and not fetch and not unpacked
         ):
-            return TriedSource(
-                spec, source.id if source else "", "not here", reason="is not on this machine"
-            )
-        if reporter and not unpacked:
+            return TriedSource(spec, source.id if source else "", "not here", reason=ABSENT)
+        if reporter and not unpacked and source.kind in ("debian", "kernel.org"):
             reporter.note(f"kteardown fetches {spec}: {_size(source)}")
         tree = sources.tree(source)
     except LabError as error:
@@ -247,8 +245,8 @@ def _attempt(
 def _size(source: Source) -> str:
     """Return how much is fetched for a source of Debian or of kernel.org, in words."""
     is_package = source.kind == "debian"
-    size = package_from_json(source.origin).bytes / 1e6 if is_package else _USUAL_MB
-    return f"{'' if is_package else 'about '}{size:.0f} MB, about {_TREE_GB} GB when unpacked"
+    size = package_from_json(source.origin).bytes / 1e6 if is_package else USUAL_MB
+    return f"{'' if is_package else 'about '}{size:.0f} MB, about {TREE_GB} GB when unpacked"
 
 
 def _fitted(
@@ -294,109 +292,6 @@ def _fitted(
             every = tuple(fitted if a is attempt else a for a in attempts)
             return Base(attempt.source, attempt.id, way, stored, every)
     return None
-
-
-def _advice(
-    patches: Sequence[Path],
-    attempts: Sequence[TriedSource],
-    sources: Sources,
-    base_commit: str,
-    version: str,
-) -> str:
-    """Return what to do if no source takes a series, of which the mails name ``base_commit``."""
-    having = [a for a in attempts if a.how == "already there" or a.present or a.has_most]
-    if version and version not in {a.version for a in attempts}:
-        having = []
-    if having:
-        nearest = max(
-            having,
-            key=lambda a: (a.version == version, a.how == "already there", a.present_hunks),
-        )
-        older = f"name the older tree for which the series was made with --source{_such(version)}"
-        if version and nearest.how == "already there":
-            return (
-                f"{nearest.source} already has this change for {version}: name a release before it "
-                f"with --source{_such(version)}."
-            )
-        if not nearest.present or nearest.how == "already there":
-            return f"{nearest.source} already has the change: {older}."
-        return (
-            f"{nearest.source} already has a part of the series: {older}; or give only the other "
-            "patches, to measure what they change there."
-        )
-    tried = [a for a in attempts if a.how == "fails"]
-    damaged = [a for a in tried if len(patches) == 1 and len(a.same) == a.files > 0]
-    for attempt in tried:
-        if differs_in_blanks(sources.tree(sources.identify(attempt.source)), patches):
-            damaged.append(attempt)
-    if damaged:
-        return (
-            "a mail program changed the diff, as some do that forward or copy a mail: it lost its "
-            "tabs or has blanks for them, or its lines are wrapped. Give the mail as it was sent "
-            "(lore:MESSAGE-ID, its source, or an attachment). If it was sent like this, ask its "
-            "author for a branch or an attachment."
-        )
-    if version and version not in {a.version for a in attempts}:
-        return f"the subject says that it is for {version}: name that source{_such(version)}."
-    return _tree_to_name(tried or attempts, base_commit)
-
-
-def _such(version: str) -> str:
-    return f" (--source kernel.org:{version}, or git:~/linux@v{version})" if version else ""
-
-
-def _tree_to_name(tried: Sequence[TriedSource], base_commit: str) -> str:
-    """Return which git tree to name; if there are any, that on which the fewest hunks fail."""
-    trees = [attempt for attempt in tried if attempt.source.startswith("git:")]
-    if not trees:
-        return (
-            "name a git tree of Linux (--source git:~/linux): kteardown finds the release there "
-            "for which the series was made."
-        )
-    nearest = min(trees, key=lambda attempt: len(attempt.failing)).source
-    tree, at, _ = nearest.rpartition("@")
-    tree = tree if at else nearest
-    if base_commit:
-        commit = base_commit[:12]
-        return (
-            f"the mails say that the series is made from {commit}: fetch that commit, and name "
-            f"{tree}@{commit}."
-        )
-    return (
-        "fetch the branch for which the series was made, and name its commit: --source "
-        f"{tree}@COMMIT."
-    )
-
-
-def _nothing_takes_it(
-    patches: Sequence[Path],
-    attempts: Sequence[TriedSource],
-    from_releases: Sequence[str],
-    hint: str,
-) -> BuildError:
-    lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
-    lines += [f"  {line}" for line in from_releases]
-    tried = [a for a in attempts if a.how == "fails"]
-    has_it = any(a.how == "already there" for a in attempts)
-    if has_it or not any(a.failing for a in tried):
-        return BuildError("\n".join(lines), hint=hint)
-    best = min((a for a in tried if a.failing), key=lambda a: len(a.failing))
-    text = [line for hunk in best.failing for line in hunk.lines()]
-    lines += [
-        f"hunks that fail on {with_short_commit(best.id)}:",
-        *(f"  {line}" for line in text[:_SHOWN]),
-    ]
-    file = patches[0].parents[1] / "failing-hunks.txt"
-    file.write_text(
-        "".join(
-            f"{a.sentence()}\n"
-            + "".join(f"{line}\n" for h in a.failing for line in h.lines())
-            + "\n"
-            for a in tried
-        )
-    )
-    lines.append(f"  all failing hunks: {file}")
-    return BuildError("\n".join(lines), hint=hint)
 
 
 def _name(section: bytes) -> str:

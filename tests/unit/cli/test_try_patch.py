@@ -159,6 +159,24 @@ def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> Non
     assert "--source git:" in error.hint
 
 
+def test_without_a_source_a_dry_run_answers_by_the_hunk_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    text = (
+        "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -51,2 +51,2 @@ static int {1}(bool x)\n"
+        " \t\tone;\n-\t\ttwo;\n+\t\tthree;\n"
+    )
+    patch = tmp_path / "plain.diff"
+    patch.write_text(text.format("kernel/power/process.c", "try_to_freeze_tasks"))
+    error = failed(str(patch), "--source", "kernel.org:7.2")
+    assert error.exit_code == 5
+    assert "kernel.org:7.2 is not on this machine" in error.message
+    assert "workloads that execute try_to_freeze_tasks: zombies" in error.message
+    patch.write_text(text.format("kernel/ours.c", "of_nobody"))
+    assert "no workload executes of_nobody" in failed(str(patch)).message
+
+
 def test_a_series_on_top_of_another(source: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.eml", tmp_path / "second.eml"
     first.write_bytes((MAILS / "base64.eml").read_bytes())

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kteardown.errors import BuildError, KteardownError
+from kteardown.errors import BuildError, LabError
 from kteardown.kernels.git import store
 from kteardown.kernels.source import Source, Sources
-from kteardown.patches.find_base import _tree_to_name, find_base
+from kteardown.patches.find_base import find_base
 from kteardown.patches.merging import blob_id
-from kteardown.patches.tried_source import Base, FailingHunk, TriedSource
+from kteardown.patches.no_base import NoSourceError
+from kteardown.patches.tried_source import Base
 from kteardown.progress import Reporter, SilentReporter
 
 LINES = [f"line {number}" for number in range(1, 61)]
@@ -177,16 +178,6 @@ def test_the_advice_names_the_git_tree_that_was_named(tree: Path, tmp_path: Path
         ) as caught:
             base(patches, tree, tmp_path, "", commit=commit)
         assert hint in caught.value.hint and "name a git tree" not in caught.value.hint
-
-
-def test_the_advice_names_the_git_tree_on_which_the_fewest_hunks_fail() -> None:
-    hunk = FailingHunk("1.patch", "kernel/exit.c", 1, "")
-    tried = [
-        TriedSource(f"git:/{name}@v7", f"git:{name}@7", "fails", (hunk,) * failing)
-        for name, failing in (("first", 3), ("nearest", 1), ("last", 2))
-    ]
-    assert _tree_to_name(tried, "").endswith("--source git:/nearest@COMMIT.")
-    assert "git:/nearest@111111111111." in _tree_to_name(tried, "1" * 40)
 
 
 def test_a_git_tree_with_other_object_ids_takes_a_series(tree: Path, tmp_path: Path) -> None:
@@ -354,6 +345,7 @@ def test_no_more_is_fetched_than_until_a_source_takes_the_series(
     tags: Sequence[str],
     fetched: Sequence[str],
     chosen: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     patches = series(kernels, tmp_path, start, [("kernel/freezer.c", *STAMP)])
     (kernels / "kernel/freezer.c").write_text("another text\n")
@@ -363,7 +355,7 @@ def test_no_more_is_fetched_than_until_a_source_takes_the_series(
     sources = FetchedSources(tmp_path / "cache", kernels, dict(zip(specs, tags, strict=True)))
     notes: list[str] = []
     reporter = Reporter()
-    reporter.note = notes.append  # type: ignore[method-assign]
+    monkeypatch.setattr(reporter, "note", notes.append)
 
     def find(*, fetch: bool) -> Base:
         return find_base(
@@ -376,8 +368,11 @@ def test_no_more_is_fetched_than_until_a_source_takes_the_series(
             reporter=reporter,
         )
 
-    with pytest.raises(KteardownError):
+    with pytest.raises(NoSourceError) as absent:
         find(fetch=False)
+    assert absent.value.exit_code == 5
+    # That which would be fetched first.
+    assert f"fetches kernel.org:{fetched[0]} (" in absent.value.hint
     assert (sources.fetches, notes) == ([], [])
     assert find(fetch=True).source == f"kernel.org:{chosen}"
     assert sources.fetches == [f"kernel.org:{name}" for name in fetched]
@@ -385,3 +380,31 @@ def test_no_more_is_fetched_than_until_a_source_takes_the_series(
     assert len(notes) == len(fetched) and all("MB" in note and "GB" in note for note in notes)
     assert find(fetch=True).source == f"kernel.org:{chosen}"
     assert len(sources.fetches) == len(fetched)
+
+
+def test_what_cannot_be_fetched_is_no_answer_about_the_series(
+    kernels: Path, tmp_path: Path
+) -> None:
+    class Unreachable(Sources):
+        def _unpack(self, source: Source, folder: Path) -> None:
+            if source.kind == "git":
+                return super()._unpack(source, folder)
+            raise LabError("the archive is out of reach", hint="wait.")
+
+    patches = series(kernels, tmp_path, "c1", [("kernel/freezer.c", *STAMP)])
+    sources = Unreachable(tmp_path / "cache", SilentReporter())
+    with pytest.raises(NoSourceError) as caught:
+        find_base(patches, sources, lambda _: (), specs=["kernel.org:7.2"])
+    assert "7.2: cannot be fetched: the archive is out of reach" in caught.value.message
+    # A dry run does not say that no source takes it before all are there.
+    (kernels / "kernel/freezer.c").write_text("another text\n")
+    git(kernels, "commit", "-qam", "other")
+    with pytest.raises(BuildError) as tried:
+        find_base(
+            patches,
+            sources,
+            lambda _: (),
+            specs=["kernel.org:7.2", f"git:{kernels}@HEAD"],
+            fetch=False,
+        )
+    assert tried.value.hint.startswith("leave out --dry-run, which does not fetch kernel.org:7.2")
