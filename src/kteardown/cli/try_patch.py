@@ -14,6 +14,7 @@ from kteardown.errors import (
     GuestError,
 )
 from kteardown.flows.try_series.experiments import scripts_in
+from kteardown.flows.try_series.forecast import with_forecast
 from kteardown.flows.try_series.measure import SeriesMeasurement, raise_for
 from kteardown.flows.try_series.prepare import prepare
 from kteardown.inputs.options import Designed, Kernels, Scripted
@@ -40,6 +41,8 @@ def try_patch(
     named = [*(workload or ()), *scripts_in(script or ())]
     quick = replace(designed, quick=designed.quick or not full)
     tried = prepare(what, kernels, quick, named, source or [], runner, fetch=not dry_run)
+    if dry_run and tried.error is None:
+        tried = with_forecast(tried, kernels, quick, runner)
     text = try_page.plan(tried)
     echo(text, err=not dry_run, nl=False)
     show = partial(echo, "", nl=False)

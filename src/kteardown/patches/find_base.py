@@ -209,6 +209,11 @@ def _with_revision(spec: str, base_commit: str, images: Mapping[str, str]) -> tu
     return spec, made_between(same, len(images))
 
 
+def attempt(spec: str, patches: Sequence[Path], sources: Sources) -> TriedSource:
+    """Return what becomes of a series on one source, which is not fetched."""
+    return _attempt(spec, patches, sources, fetch=False)
+
+
 def _attempt(
     spec: str,
     patches: Sequence[Path],

@@ -122,6 +122,10 @@ class Tried:
     changed_objects: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
     """Which kernels have to be built as a whole, and how long that takes."""
+    time: str = ""
+    """How long the builds and the boots take, in a sentence of a dry run."""
+    next_command: str = ""
+    """What to type after a dry run."""
     kernels: tuple[KernelImage, ...] = ()
     """Base and the series, once they are built."""
     error: KteardownError | None = None
@@ -222,6 +226,8 @@ def plan(tried: Tried) -> str:
         _section("Workloads:", steps or [none]),
         _section("Not executed by any workload:", listed(tried.chosen.not_executed)),
         _section("Notes:", notes(tried)),
+        _section("Time:", [tried.time] if tried.time else []),
+        f"To measure:\n\n  {on_one_line(tried.next_command)}" if tried.next_command else "",
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
 

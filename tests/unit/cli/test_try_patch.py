@@ -78,15 +78,29 @@ def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     assert "kernel/ours.c needs CONFIG_OURS, CONFIG_OURS_CORE, which are" in text
     assert "- Left out: the diff in a reply" in text
     assert "- would run zombies: named with --workload" in text
-    assert "The base kernel is not in the cache: its build takes as long as others" in " ".join(
-        text.split()
-    )
-    assert all(len(line) <= 72 for line in text.splitlines())
+    words = " ".join(text.split())
+    assert "The base kernel is not in the cache: its build takes 5 to 20 minutes" in words
+    assert "5 min to 20 min for base" in words and "for the boots" in words
+    *lines, command = text.rstrip().splitlines()
+    assert command.startswith("  kteardown ") and "--dry-run" not in command
+    assert all(len(line) <= 72 for line in lines)
     output = output_in(file)
     answer = output["details"]
     assert answer["series"]["message_id"] == "202603-1-0@example.org"
     assert answer["symbols"] == ["OURS", "OURS_CORE"]
     assert (answer["base"]["how"], output["headline"]) == ("with offsets", "Nothing was measured.")
+
+
+def test_the_time_of_a_build_is_that_of_earlier_ones(source: str, tmp_path: Path) -> None:
+    for name, series, seconds in (("0" * 16, "", 540), ("1" * 16, "other", 100)):
+        kept = tmp_path / "cache" / "kernels" / name
+        kept.mkdir(parents=True)
+        fields = {"image": {"arch": "x86_64", "series": series}, "seconds": seconds}
+        (kept / "kernel.json").write_text(json.dumps(fields))
+    done = run(str(MAILS / "thread.mbox"), "--source", source, "--workload", "zombies")
+    words = " ".join(done.stdout.split())
+    assert "about 9 min for base, about 2 min for the patched kernel" in words
+    assert " to 15 min: " in words  # With the boots, of which there is no record.
 
 
 def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:

@@ -14,24 +14,19 @@ from kteardown.coverage.propose import propose
 from kteardown.errors import InputError, NotBuiltError, NotExercisedError
 from kteardown.flows.runner import Runner
 from kteardown.flows.try_series.choose import SHOWN, choose_workloads, no_workload
-from kteardown.inputs.fragments import located
+from kteardown.flows.try_series.forecast import BASE_S, WHOLE, base_request, built_elsewhere
 from kteardown.inputs.options import Designed, Kernels
 from kteardown.kernels import build, build_plan
 from kteardown.kernels.cache import Cache
 from kteardown.kernels.request import KernelRequest
 from kteardown.kernels.source import Sources
-from kteardown.model.arch import DEFAULT_ARCH
-from kteardown.model.record import BASE
 from kteardown.patches.config_of_series import SeriesConfig, config_of_series, reasons
 from kteardown.patches.find_base import KNOWN
 from kteardown.patches.no_base import NoSourceError
 from kteardown.patches.stack import base_of_stack, read_stack
-from kteardown.patches.tried_source import Base
 from kteardown.paths import cache_dir
 from kteardown.report import try_page
 from kteardown.report.try_page import Chosen, Tried
-
-_WHOLE = 0.5
 
 
 def prepare(
@@ -78,7 +73,8 @@ def prepare(
     if isinstance(error, NotExercisedError) and objects is not None:
         with reporter.task("Looking for the system calls that reach what it changes"):
             chosen = with_call_paths(chosen, objects)
-    builds = whole_builds(plain, config)
+    other = built_elsewhere(plain, config, base, posted, sources)
+    builds = (*whole_builds(plain, config), *([other] if other else []))
     return Tried(
         posted, base, config, chosen, runner.command, chosen.workloads, builds=builds, error=error
     )
@@ -104,31 +100,24 @@ def by_headers(patches: Sequence[Path], spec: str) -> str:
     return ""
 
 
-def base_request(kernels: Kernels, base: Base) -> KernelRequest:
-    fragments = located(kernels.config or ())
-    arch = kernels.arch or DEFAULT_ARCH
-    return KernelRequest(
-        BASE, base.source, fragments=fragments, arch=arch, compiler=kernels.compiler or ""
-    )
-
-
 def whole_builds(plain: KernelRequest, config: SeriesConfig) -> tuple[str, ...]:
     """Return in sentences which of the kernels are built from the beginning, and how long that
     takes."""
     base = replace(plain, fragments=(*plain.fragments, *config.fragments))
     missing = bool(build.missing([base], cache_dir=cache_dir()))
     seconds = Cache(cache_dir()).built(plain.arch, "seconds", variant=False)
+    few, many = (round(limit / 60) for limit in BASE_S)
     duration = (
-        f"about {max(1, round(median(seconds) / 60))} minutes, as" if seconds else "as long as"
+        f"about {max(1, round(median(seconds) / 60))} minutes, as others on this host"
+        if seconds
+        else f"{few} to {many} minutes with two CPUs"
     )
-    lines = [
-        f"The base kernel is not in the cache: its build takes {duration} others on this host."
-    ] * missing
-    if config.recompiled > _WHOLE:
+    lines = [f"The base kernel is not in the cache: its build takes {duration}."] * missing
+    if config.recompiled > WHOLE:
         lines.append(
             f"{config.recompiled:.0%} of all files include a header of the patch, so the patched "
             "kernel is compiled as a "
-            f"whole{', too' if missing else f': {duration} others on this host'}."
+            f"whole{', too' if missing else f': {duration}'}."
         )
     return tuple(lines)
 
