@@ -111,6 +111,10 @@ _HINTS = {
         "give the range of commits as the argument: kteardown try BASE..TOPIC in the current "
         "folder, or kteardown try git:PATH@BASE..TOPIC."
     ),
+    ("kteardown try", ""): (
+        "give a patch: kteardown try ./my.patch, git diff | kteardown try -, or kteardown try "
+        "git:~/linux@v6.12..my-topic"
+    ),
 }
 """What to do about an option that a command does not have, or without one, about its arguments."""
 _HOST_HINT = (

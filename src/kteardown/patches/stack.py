@@ -116,7 +116,9 @@ def base_of_stack(
 def _with_notes(error: BuildError, series: PostedSeries) -> BuildError:
     """Return ``error`` with the series that it is about, and how that was chosen from the mails."""
     named = " ".join(filter(None, (series.title, series.revision)))
-    lines = [f"the series is {named!r} by {series.author}, {series.date}", *series.notes]
+    author = f" by {series.author}" if series.author else ""
+    date = f", {series.date}" if series.date else ""
+    lines = [f"the series is {named!r}{author}{date}", *series.notes]
     return BuildError("\n".join((error.message, *(f"  {line}" for line in lines))), hint=error.hint)
 
 

@@ -4,6 +4,7 @@ ignored."""
 from __future__ import annotations
 
 import errno
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -181,3 +182,24 @@ def test_a_branch_is_the_argument_of_try(
     printed = printed_by_main(monkeypatch, capfd, "try", "--branch", "v7.3..freeze")
     assert "kteardown try BASE..TOPIC" in printed and "--help" not in printed
     assert "--help" in printed_by_main(monkeypatch, capfd, "try", "--brunch", "v7.3..freeze")
+
+
+def test_try_without_a_patch_says_how_to_give_one(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printed = printed_by_main(monkeypatch, capfd, "try")
+    assert "PATCH" in printed and "git diff | kteardown try -" in printed
+    assert "--help" in printed_by_main(monkeypatch, capfd, "compare")
+
+
+def test_a_wrong_name_is_found_before_anything_is_imported() -> None:
+    program = (
+        "import sys; from kteardown.cli import app; sys.argv[1:] = ['try', 'nofile']\n"
+        "try: app(standalone_mode=False)\n"
+        "except Exception as error: print(error)\n"
+        "slow = [name for name in ('numpy', 'scipy', 'rich.progress') if name in sys.modules]\n"
+        "print('imported:', *slow)"
+    )
+    argv = [sys.executable, "-c", program]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert printed == "there is no file nofile\nimported:\n"

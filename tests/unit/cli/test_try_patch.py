@@ -131,6 +131,7 @@ def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path:
     ]
     assert output["headline"].startswith("No workload executes in its measured stretch")
     assert output["headline"] in " ".join(reply.split())
+    assert "Workloads:" not in reply
 
 
 def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path) -> None:
