@@ -106,6 +106,17 @@ app = typer.Typer(
 _INTERRUPTED = 130
 _COMPLETES = {"_KTEARDOWN_COMPLETE", "_TYPER_COMPLETE_ARGS"}
 """Variables with which a shell asks what may follow on its command line."""
+_HINTS = {
+    ("kteardown try", "--branch"): (
+        "give the range of commits as the argument: kteardown try BASE..TOPIC in the current "
+        "folder, or kteardown try git:PATH@BASE..TOPIC."
+    ),
+    ("kteardown try", ""): (
+        "give a patch: kteardown try ./my.patch, git diff | kteardown try -, or kteardown try "
+        "git:~/linux@v6.12..my-topic"
+    ),
+}
+"""What to do about an option that a command does not have, or without one, about its arguments."""
 _HOST_HINT = (
     "check that the file exists, that you may write to it, and that its disk has space; "
     "KTEARDOWN_CACHE and KTEARDOWN_RUNS name other folders for the cache and for runs."
@@ -157,7 +168,8 @@ def main() -> None:
         if text:
             context = getattr(error, "ctx", None)
             command = context.command_path if context else "kteardown"
-            _print_error(text[:1].lower() + text[1:], f"see `{command} --help`.")
+            hint = _HINTS.get((command, getattr(error, "option_name", "")))
+            _print_error(text[:1].lower() + text[1:], hint or f"see `{command} --help`.")
     except (KeyboardInterrupt, typer.Abort):
         echo("interrupted", err=True)
         code = _INTERRUPTED

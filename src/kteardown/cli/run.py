@@ -88,7 +88,7 @@ def compare(
     reporter = execution.begin()
     alone = ["kteardown", "measure", workload, *(["--source", source] if source else [])]
     source, variants = base_and_variants(
-        source, series or [], branch or [], alone=shlex.join(alone)
+        source, series or [], branch or [], workload=workload, alone=shlex.join(alone)
     )
     asked = Overrides.of(kernels, designed, variant=variants)
     experiments = experiments_on(workload, source, asked, scripted, reporter)

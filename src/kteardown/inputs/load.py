@@ -14,6 +14,7 @@ from kteardown.inputs.check import check_experiment
 from kteardown.inputs.contention import designed, with_contention
 from kteardown.inputs.counts import with_counts
 from kteardown.inputs.fragments import fragment_files, fragment_places
+from kteardown.inputs.patch_files import is_patch, try_command
 from kteardown.inputs.toml_files import read_toml, validated
 from kteardown.model.experiment import MACHINE_PARAMETERS, Experiment
 from kteardown.model.workload import Metric, Workload
@@ -53,6 +54,11 @@ def load_experiment(name: str) -> Experiment:
     Raises InputError that names the file, the key and what was expected.
     """
     path = Path(name)
+    if path.suffix != ".toml" and is_patch(name):
+        raise InputError(
+            f"{name!r} is a patch, not an experiment",
+            hint=f"to measure a patch: {try_command(name)}",
+        )
     if path.suffix != ".toml" and "/" not in name:
         file = _named("experiments", name, Path.cwd())
         path = file or path

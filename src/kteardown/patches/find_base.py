@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from kteardown.errors import BuildError, LabError
+from kteardown.errors import LabError
 from kteardown.kernels import apply_patches, git
-from kteardown.kernels.source import Sources
-from kteardown.kernels.source_name import with_short_commit
-from kteardown.patches.failing_hunks import differs_in_blanks, failing_hunks
+from kteardown.kernels.source import Source, Sources, package_from_json
+from kteardown.patches.failing_hunks import failing_hunks
 from kteardown.patches.merging import blob_id, merge, pre_images, with_less_context
 from kteardown.patches.moved_changes import moved_elsewhere
+from kteardown.patches.no_base import ABSENT, TREE_GB, USUAL_MB, advice, no_source, nothing_takes_it
 from kteardown.patches.tried_source import Base, How, TriedSource
 from kteardown.patches.warnings import (
     by_version,
@@ -28,12 +28,12 @@ from kteardown.patches.warnings import (
     version_of,
     warnings,
 )
+from kteardown.progress import Reporter, SilentReporter
 
 KNOWN = ("debian:7.3", "debian:7.2", "debian:6.12", "debian:6.1")
 """The sources that are tried, newest first."""
+_TAKES = ("exactly", "with offsets")
 _TAGS = 150
-_SHOWN = 30
-"""Lines of failing hunks that a message has; all of them are in a file."""
 _SECTION = re.compile(rb"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(rb"diff --git a/(\S+) b/(\S+)")
 # Nothing else of tools/ is left out: objtool and what it includes are built with the kernel.
@@ -55,26 +55,26 @@ def find_base(
     base_commit: str = "",
     version: str = "",
     fetch: bool = True,
+    reporter: Reporter | None = None,
 ) -> Base:
     """Return the source that takes ``patches``: exactly, or else with offsets, or else fitted.
 
     ``specs`` are tried in order; a git tree without a revision at ``base_commit``, if it has that.
     A source of ``version`` (6.12), for which the subjects say that the series is, comes first.
     If documentation, tests or tools alone keep the series from applying, these are left out.
-    ``store`` keeps patches that were changed. ``fetch``: a source that is not unpacked yet is
-    fetched if no other takes the series. Raises BuildError if no source takes it, InputError,
-    LabError.
+    ``store`` keeps patches that were changed. ``fetch``: sources that are not unpacked yet are
+    fetched, one after the other, until one takes the series. Raises BuildError if no source takes
+    it, NoSourceError if none is there, InputError, LabError.
     """
     images = pre_images(patches)
     at = [_with_revision(spec, base_commit, images) for spec in specs]
     named = [spec for spec, _ in at]
     from_releases = [where for _, where in at if where]
     attempts = [_attempt(spec, patches, sources, fetch=False) for spec in named]
-    takes_it = any(a.how in ("exactly", "with offsets") for a in attempts)
-    for number, attempt in enumerate(attempts if fetch else ()):
-        is_meant = version and version == release_of(attempt.source)
-        if attempt.how == "not here" and (is_meant or not takes_it):
-            attempts[number] = _attempt(named[number], patches, sources, fetch=True)
+    if fetch:
+        attempts = _fetched(attempts, patches, sources, version, reporter or SilentReporter())
+    if all(attempt.how == "not here" for attempt in attempts):
+        raise no_source(attempts, version)
     # A backport that its kernel has is for no other one, even if it applies there.
     has_it = [a for a in attempts if a.version == version and a.how == "already there" and version]
     attempts = has_it or attempts
@@ -95,14 +95,42 @@ def find_base(
     if base is None:
         same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
         where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
-        hint = _advice(patches, attempts, sources, base_commit, version)
-        raise _nothing_takes_it(
+        hint = advice(patches, attempts, sources, base_commit, version)
+        absent = [a for a in attempts if a.how == "not here" and not fetch]
+        if absent:
+            hint = f"leave out --dry-run, which does not fetch {absent[0].source}; or {hint}"
+        raise nothing_takes_it(
             patches, attempts, [*from_releases, *([where] if where else [])], hint
         )
     source = sources.identify(base.source)
     unfit = warnings(base.patches, source, sources.tree(source), version)
     hints = () if base.how == "exactly" else from_releases
     return replace(base, left_out=tuple(left_out), warnings=(*unfit, *hints))
+
+
+def _fetched(
+    attempts: Sequence[TriedSource],
+    patches: Sequence[Path],
+    sources: Sources,
+    version: str,
+    reporter: Reporter,
+) -> list[TriedSource]:
+    """Return ``attempts`` after those sources were fetched that are needed: one after the other,
+    until one takes the series.
+
+    Those of ``version`` come first. They are needed also if a source of another version takes it.
+    """
+    after = list(attempts)
+    absent = [number for number, attempt in enumerate(attempts) if attempt.how == "not here"]
+    meant = [n for n in absent if version and version == release_of(attempts[n].source)]
+    for number in [*meant, *(n for n in absent if n not in meant)]:
+        of_version = [a for a in after if version and a.version == version]
+        decided = any(a.how in (*_TAKES, "already there") for a in of_version)
+        if decided or (number not in meant and any(a.how in _TAKES for a in after)):
+            break
+        spec = after[number].source
+        after[number] = _attempt(spec, patches, sources, fetch=True, reporter=reporter)
+    return after
 
 
 def default_sources(sources: Sources) -> tuple[str, ...]:
@@ -181,16 +209,28 @@ def _with_revision(spec: str, base_commit: str, images: Mapping[str, str]) -> tu
     return spec, made_between(same, len(images))
 
 
-def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: bool) -> TriedSource:
+def attempt(spec: str, patches: Sequence[Path], sources: Sources) -> TriedSource:
+    """Return what becomes of a series on one source, which is not fetched."""
+    return _attempt(spec, patches, sources, fetch=False)
+
+
+def _attempt(
+    spec: str,
+    patches: Sequence[Path],
+    sources: Sources,
+    *,
+    fetch: bool,
+    reporter: Reporter | None = None,
+) -> TriedSource:
     try:
         source = sources.identify(spec) if fetch else sources.identify_offline(spec)
         unpacked = source is not None and sources.tree_path(source).is_dir()
         if source is None or (
             source.kind in ("debian", "kernel.org") and not fetch and not unpacked
         ):
-            return TriedSource(
-                spec, source.id if source else "", "not here", reason="is not on this machine"
-            )
+            return TriedSource(spec, source.id if source else "", "not here", reason=ABSENT)
+        if reporter and not unpacked and source.kind in ("debian", "kernel.org"):
+            reporter.note(f"kteardown fetches {spec}: {_size(source)}")
         tree = sources.tree(source)
     except LabError as error:
         return TriedSource(
@@ -205,6 +245,13 @@ def _attempt(spec: str, patches: Sequence[Path], sources: Sources, *, fetch: boo
         exact = bool(images) and len(same) == len(images)
         return replace(attempt, how="exactly" if exact else "with offsets")
     return failing_hunks(attempt, tree, patches)
+
+
+def _size(source: Source) -> str:
+    """Return how much is fetched for a source of Debian or of kernel.org, in words."""
+    is_package = source.kind == "debian"
+    size = package_from_json(source.origin).bytes / 1e6 if is_package else USUAL_MB
+    return f"{'' if is_package else 'about '}{size:.0f} MB, about {TREE_GB} GB when unpacked"
 
 
 def _fitted(
@@ -250,109 +297,6 @@ def _fitted(
             every = tuple(fitted if a is attempt else a for a in attempts)
             return Base(attempt.source, attempt.id, way, stored, every)
     return None
-
-
-def _advice(
-    patches: Sequence[Path],
-    attempts: Sequence[TriedSource],
-    sources: Sources,
-    base_commit: str,
-    version: str,
-) -> str:
-    """Return what to do if no source takes a series, of which the mails name ``base_commit``."""
-    having = [a for a in attempts if a.how == "already there" or a.present or a.has_most]
-    if version and version not in {a.version for a in attempts}:
-        having = []
-    if having:
-        nearest = max(
-            having,
-            key=lambda a: (a.version == version, a.how == "already there", a.present_hunks),
-        )
-        older = f"name the older tree for which the series was made with --source{_such(version)}"
-        if version and nearest.how == "already there":
-            return (
-                f"{nearest.source} already has this change for {version}: name a release before it "
-                f"with --source{_such(version)}."
-            )
-        if not nearest.present or nearest.how == "already there":
-            return f"{nearest.source} already has the change: {older}."
-        return (
-            f"{nearest.source} already has a part of the series: {older}; or give only the other "
-            "patches, to measure what they change there."
-        )
-    tried = [a for a in attempts if a.how == "fails"]
-    damaged = [a for a in tried if len(patches) == 1 and len(a.same) == a.files > 0]
-    for attempt in tried:
-        if differs_in_blanks(sources.tree(sources.identify(attempt.source)), patches):
-            damaged.append(attempt)
-    if damaged:
-        return (
-            "a mail program changed the diff, as some do that forward or copy a mail: it lost its "
-            "tabs or has blanks for them, or its lines are wrapped. Give the mail as it was sent "
-            "(lore:MESSAGE-ID, its source, or an attachment). If it was sent like this, ask its "
-            "author for a branch or an attachment."
-        )
-    if version and version not in {a.version for a in attempts}:
-        return f"the subject says that it is for {version}: name that source{_such(version)}."
-    return _tree_to_name(tried or attempts, base_commit)
-
-
-def _such(version: str) -> str:
-    return f" (--source kernel.org:{version}, or git:~/linux@v{version})" if version else ""
-
-
-def _tree_to_name(tried: Sequence[TriedSource], base_commit: str) -> str:
-    """Return which git tree to name; if there are any, that on which the fewest hunks fail."""
-    trees = [attempt for attempt in tried if attempt.source.startswith("git:")]
-    if not trees:
-        return (
-            "name a git tree of Linux (--source git:~/linux): kteardown finds the release there "
-            "for which the series was made."
-        )
-    nearest = min(trees, key=lambda attempt: len(attempt.failing)).source
-    tree, at, _ = nearest.rpartition("@")
-    tree = tree if at else nearest
-    if base_commit:
-        commit = base_commit[:12]
-        return (
-            f"the mails say that the series is made from {commit}: fetch that commit, and name "
-            f"{tree}@{commit}."
-        )
-    return (
-        "fetch the branch for which the series was made, and name its commit: --source "
-        f"{tree}@COMMIT."
-    )
-
-
-def _nothing_takes_it(
-    patches: Sequence[Path],
-    attempts: Sequence[TriedSource],
-    from_releases: Sequence[str],
-    hint: str,
-) -> BuildError:
-    lines = ["no known source takes this series:", *(f"  {a.sentence()}" for a in attempts)]
-    lines += [f"  {line}" for line in from_releases]
-    tried = [a for a in attempts if a.how == "fails"]
-    has_it = any(a.how == "already there" for a in attempts)
-    if has_it or not any(a.failing for a in tried):
-        return BuildError("\n".join(lines), hint=hint)
-    best = min((a for a in tried if a.failing), key=lambda a: len(a.failing))
-    text = [line for hunk in best.failing for line in hunk.lines()]
-    lines += [
-        f"hunks that fail on {with_short_commit(best.id)}:",
-        *(f"  {line}" for line in text[:_SHOWN]),
-    ]
-    file = patches[0].parents[1] / "failing-hunks.txt"
-    file.write_text(
-        "".join(
-            f"{a.sentence()}\n"
-            + "".join(f"{line}\n" for h in a.failing for line in h.lines())
-            + "\n"
-            for a in tried
-        )
-    )
-    lines.append(f"  all failing hunks: {file}")
-    return BuildError("\n".join(lines), hint=hint)
 
 
 def _name(section: bytes) -> str:

@@ -19,6 +19,7 @@ from kteardown.errors import InputError, damaged
 from kteardown.kernels import git
 from kteardown.patches import mime
 from kteardown.patches.git_form import in_git_form
+from kteardown.patches.given import no_file
 
 _SUFFIXES = (".patch", ".diff", ".eml", ".mbox", ".mbx", ".mail", ".gz")
 MOST_BYTES = 128_000_000
@@ -291,12 +292,7 @@ def mails_of(path: Path, name: str = "") -> list[Mail]:
     if path.is_dir():
         return [mail for file in mail_files(path) for mail in _mails_in(file, str(file))]
     if not path.is_file():
-        raise InputError(
-            f"there is no file {path}",
-            hint=(
-                "give a mail, an mbox, a folder of mails, lore:MESSAGE-ID or git:PATH@BASE..TOPIC."
-            ),
-        )
+        raise no_file(path)
     return _mails_in(path, name or str(path))
 
 

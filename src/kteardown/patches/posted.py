@@ -21,8 +21,9 @@ from kteardown.extras import EXTRAS, install_command
 from kteardown.kernels import apply_patches, cache_folder, git, series, toolchain
 from kteardown.kernels.git import of_branch, store
 from kteardown.kernels.series import Selection, patches_in, slug
-from kteardown.patches import reading
+from kteardown.patches import git_range, given, reading
 from kteardown.patches.choice import ChosenMails, choose_series, ranges
+from kteardown.patches.given import CommitRange, message_id
 from kteardown.patches.mails import (
     DIFF_START,
     MOST_BYTES,
@@ -37,7 +38,6 @@ from kteardown.patches.warnings import release_of
 from kteardown.progress import Reporter, SilentReporter
 
 _NAME = 32
-_RANGE = re.compile(r"git:(?:(?P<path>.*)@)?(?P<range>[^@]+\.\..*)")
 _NEEDED = re.compile(
     r"^(?:prerequisite-(?:message-id|(change-id|patch-id))|based-on|depends-on):\s*(\S+)",
     re.I | re.M,
@@ -53,9 +53,6 @@ _NEEDED_LINK = re.compile(
     re.I | re.S,
 )
 _NEEDED_LIST = re.compile(r"^depends on:[ \t]*\n((?:.{1,200}\n){1,20})", re.I | re.M)
-_URL = re.compile(
-    r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s@]+@[^/\s]+)/?+(?s:.*)"
-)
 
 
 @dataclass(frozen=True)
@@ -137,15 +134,13 @@ def read_series(
     """Read a file (a mail, an mbox, also compressed), a folder of mails, ``lore:MESSAGE-ID`` or a
     git range.
 
-    A git range is ``git:PATH@BASE..TOPIC``; ``-`` is the standard input; ``more`` are files with
-    other mails of the thread. Of series for several stable kernels, that for the first of
-    ``sources`` is returned. Raises InputError if it contains no patch or a damaged one, LabError if
-    the archive cannot be reached.
+    A git range is ``git:PATH@BASE..TOPIC``, or ``BASE..TOPIC`` in the current folder; ``-`` is the
+    standard input; ``more`` are files with other mails of the thread. Of series for several stable
+    kernels, that for the first of ``sources`` is returned. Raises InputError if it contains no
+    patch or a damaged one, LabError if the archive cannot be reached.
     """
-    if not what:
-        raise InputError(
-            "the name of the patches is empty", hint="give a file, a folder or lore:MESSAGE-ID."
-        )
+    given.check(what)
+    commits = given.commit_range(what)
     named = message_id(what)
     releases = list(filter(None, map(release_of, sources)))
     with TemporaryDirectory(prefix="kteardown-") as folder:
@@ -162,11 +157,19 @@ def read_series(
             called = ""
 
         def series() -> PostedSeries:
-            if span := _RANGE.fullmatch(what):
-                return _of_range(span["range"], Path(span["path"] or ".").expanduser(), cache_dir)
+            if commits:
+                return _of_range(commits, cache_dir)
             mails = mails_of(file, called)
             mails += [mail for extra in more for mail in mails_of(Path(extra).expanduser())]
             chosen = choose_series(mails, named, releases)
+            if not chosen.patches and git_range.is_tree(file):
+                raise InputError(
+                    f"{what} is a git tree, not a folder of patches",
+                    hint=(
+                        f"give a range of its commits: git:{what}@BASE..TOPIC; or, for changes "
+                        f"that are in no commit: {given.diff_of(what)}"
+                    ),
+                )
             if not chosen.patches:
                 raise InputError(
                     ": ".join((f"{what} contains no patch", *chosen.notes)),
@@ -177,16 +180,6 @@ def read_series(
             return _series(chosen, cache_dir)
 
         return reading.limited(called or what, series, _FORM)
-
-
-def message_id(what: str) -> str:
-    """Return the message id of ``lore:MESSAGE-ID`` or of an address of the archive; empty for a
-    path."""
-    if what.startswith("lore:"):
-        what = what.removeprefix("lore:").strip().strip("<>")
-        return message_id(what) or what
-    match = _URL.fullmatch(what)
-    return match[1] if match else ""
 
 
 def fetch(message_id: str, cache_dir: Path, reporter: Reporter) -> Path:
@@ -348,8 +341,15 @@ def as_patch(mail: Mail, diff: Diff, number: int, total: int) -> bytes:
     return b"".join((*lines, body, diff.message.strip(b"\n"), b"\n", separator, diff.text, ending))
 
 
-def _of_range(span: str, repository: Path, cache_dir: Path) -> PostedSeries:
-    fork, folder = of_branch(span, repository, cache_dir)
+def _of_range(commits: CommitRange, cache_dir: Path) -> PostedSeries:
+    git_range.check(commits)
+    span = commits.span
+    repository = commits.repository
+    try:
+        fork, folder = of_branch(span, repository, cache_dir)
+    except InputError as error:
+        typed = error.message.replace(f"--branch {span}", commits.typed)
+        raise InputError(typed, hint=error.hint) from error
     patches = patches_in(folder)
     mails = [parse(patch.read_bytes(), patch.name) for patch in patches]
     commit = git.run_reading(repository, "rev-parse", "--verify", f"{fork}^{{commit}}").text

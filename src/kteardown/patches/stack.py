@@ -11,7 +11,8 @@ from kteardown.kernels.git import store
 from kteardown.kernels.source import Sources
 from kteardown.kernels.source_name import patched
 from kteardown.patches.find_base import code_only, default_sources, find_base
-from kteardown.patches.posted import PostedSeries, message_id, read_series
+from kteardown.patches.given import message_id
+from kteardown.patches.posted import PostedSeries, read_series
 from kteardown.patches.tried_source import Base
 from kteardown.progress import Reporter
 
@@ -76,7 +77,12 @@ def read_stack(
 
 
 def base_of_stack(
-    stack: PatchStack, sources: Sources, *, specs: Sequence[str] = (), fetch: bool = True
+    stack: PatchStack,
+    sources: Sources,
+    *,
+    specs: Sequence[str] = (),
+    fetch: bool = True,
+    reporter: Reporter | None = None,
 ) -> tuple[PostedSeries, Base]:
     """Return the series on top with a note on each below it, and its base, to which these are
     applied.
@@ -89,7 +95,7 @@ def base_of_stack(
     errors = []
     for below in (stack.below,) if stack.is_given or not stack.below else (stack.below, ()):
         try:
-            base = _base(below, top, sources, specs, fetch=fetch)
+            base = _base(below, top, sources, specs, fetch=fetch, reporter=reporter)
         except BuildError as error:
             errors.append(error)
             continue
@@ -110,7 +116,9 @@ def base_of_stack(
 def _with_notes(error: BuildError, series: PostedSeries) -> BuildError:
     """Return ``error`` with the series that it is about, and how that was chosen from the mails."""
     named = " ".join(filter(None, (series.title, series.revision)))
-    lines = [f"the series is {named!r} by {series.author}, {series.date}", *series.notes]
+    author = f" by {series.author}" if series.author else ""
+    date = f", {series.date}" if series.date else ""
+    lines = [f"the series is {named!r}{author}{date}", *series.notes]
     return BuildError("\n".join((error.message, *(f"  {line}" for line in lines))), hint=error.hint)
 
 
@@ -121,6 +129,7 @@ def _base(
     specs: Sequence[str],
     *,
     fetch: bool,
+    reporter: Reporter | None,
 ) -> Base:
     """Return the first source that takes the whole stack, and what remains of ``top`` on top of the
     rest."""
@@ -143,6 +152,7 @@ def _base(
         base_commit=top.base_commit,
         version=top.version,
         fetch=fetch,
+        reporter=reporter,
     )
     count = len(code_only(every[: len(first)])[0]) if base.left_out else len(first)
     if not count:

@@ -68,7 +68,7 @@ class TriedSource:
         same = f"; {len(self.same)} of {self.files} files are those from which it was made"
         words: dict[How, str] = {
             "fails": f"{len(self.failing)} of {self.hunks} hunks fail{merged}{self._present()}",
-            "exactly": "applies exactly: the author of the series had the same files",
+            "exactly": "applies exactly: the files are those from which the patch was made",
             "with offsets": f"applies, in files that differ elsewhere{same if self.files else ''}",
             "merged": "DOES NOT APPLY AS POSTED; merged (three-way) without conflicts",
             "with less context": (

@@ -34,6 +34,7 @@ from kteardown.visible import on_one_line, visible
 _MANY = 8
 _ROWS = 9
 """A longer table is not for a reply."""
+_IN_ANSWER = 3
 _CALM = ("same", "inconclusive")
 _OF_SERIES = (
     *("name", "title", "revision", "message_id", "author", "date", "base_commit"),
@@ -122,6 +123,10 @@ class Tried:
     changed_objects: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
     """Which kernels have to be built as a whole, and how long that takes."""
+    time: str = ""
+    """How long the builds and the boots take, in a sentence of a dry run."""
+    next_command: str = ""
+    """What to type after a dry run."""
     kernels: tuple[KernelImage, ...] = ()
     """Base and the series, once they are built."""
     error: KteardownError | None = None
@@ -202,26 +207,33 @@ def first_page(tried: Tried, page: str) -> str:
     return "\n\n".join(kept) + "\n"
 
 
-def plan(tried: Tried) -> str:
-    """Return what would be done, before anything is built."""
+def plan(tried: Tried, *, with_answer: bool = True) -> str:
+    """Return what would be done, before anything is built.
+
+    ``with_answer``: with why there is nothing to do, unless an error below the page says it.
+    """
     steps = [
         f"would {'only count the change in' if measurement.only_counted else 'run'} "
         f"{measurement.workload}: {measurement.why}"
         for measurement in tried.measured
     ]
-    none = (
-        "no workload is chosen: name one with --workload"
-        if tried.error
-        else "kteardown chooses the workloads after the build"
-    )
+    none = [] if tried.error else ["kteardown chooses the workloads after the build"]
+    # The answer has the names of few functions that no workload executes.
+    functions = [change for change in tried.chosen.changed if change.kind == "function"]
+    plain = {f"{change.name} ({change.file})" for change in functions[:_IN_ANSWER]}
+    is_said = tried.error and {*tried.chosen.not_executed} <= plain
     parts = [
         _heading(tried.posted),
-        wrapped(sentence(tried)) if tried.error else "",
+        wrapped(sentence(tried)) if tried.error and with_answer else "",
         _section("What would be compared:", compared(tried)),
         _section("Builds:", tried.builds),
-        _section("Workloads:", steps or [none]),
-        _section("Not executed by any workload:", listed(tried.chosen.not_executed)),
+        _section("Workloads:", steps or none),
+        ""
+        if is_said
+        else _section("Not executed by any workload:", listed(tried.chosen.not_executed)),
         _section("Notes:", notes(tried)),
+        _section("Time:", [tried.time] if tried.time else []),
+        f"To measure:\n\n  {on_one_line(tried.next_command)}" if tried.next_command else "",
     ]
     return visible("\n\n".join(filter(None, parts)) + "\n")
 
@@ -356,9 +368,8 @@ def compared(tried: Tried) -> list[str]:
 def _heading(posted: PostedSeries) -> str:
     count = f", {len(posted.patches)} patches" if len(posted.patches) > 1 else ""
     heading = [wrapped(f"{posted.revision + ': ' if posted.revision else ''}{posted.title}")]
-    heading.append(
-        wrapped(f"{posted.author}{', ' + posted.date if posted.date else ''}{count}", "  ")
-    )
+    origin = ", ".join(filter(None, (posted.author, posted.date))) or "a diff without a mail"
+    heading.append(wrapped(f"{origin}{count}", "  "))
     if posted.message_id:
         heading.append(f"  <{on_one_line(posted.message_id)}>")
     return "\n".join(heading)

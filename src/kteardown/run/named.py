@@ -21,7 +21,7 @@ from kteardown.kernels.series import split_part
 from kteardown.kernels.source_name import is_source, paths_of
 from kteardown.model.experiment import Experiment
 from kteardown.model.workload import Workload
-from kteardown.patches.posted import message_id
+from kteardown.patches.given import message_id
 from kteardown.run import create
 from kteardown.run.resolve import series_and_source
 from kteardown.rundir.directory import RunDir

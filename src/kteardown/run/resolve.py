@@ -20,6 +20,7 @@ from kteardown.inputs.load import (
     workload_names,
 )
 from kteardown.inputs.options import Overrides, apply
+from kteardown.inputs.patch_files import is_patch, try_command
 from kteardown.inputs.published import Posting, load_posting
 from kteardown.kernels.git import of_branch
 from kteardown.kernels.request import KernelRequest
@@ -178,17 +179,19 @@ def _ablation(
 
 
 def base_and_variants(
-    source: str, series: list[str], branches: list[str], *, alone: str = ""
+    source: str, series: list[str], branches: list[str], *, workload: str = "", alone: str = ""
 ) -> tuple[str, list[str]]:
     """Return the source of base and the names of the variants.
 
     ``branches`` are written BASE..TOPIC. Without ``source``, base is the commit where they begin.
-    ``alone``: the command that measures base by itself.
+    ``workload`` may be a patch by mistake. ``alone``: the command that measures base by itself.
 
     Raises InputError if there is no variant, or if the options do not determine one base.
     """
     if not series and not branches:
         by_itself = f" To measure one kernel by itself: {alone}" if alone else ""
+        if is_patch(workload):
+            by_itself = f" To measure a patch: {try_command(workload)}"
         raise InputError(
             "there is nothing to compare with base: neither --series nor --branch is given",
             hint=f"name a patch, an mbox or a folder: --series ./my.mbox.{by_itself}",
@@ -202,11 +205,13 @@ def base_and_variants(
         return source, variants
     bases = list(dict.fromkeys(fork for fork, _ in forks))
     if len(bases) != 1:
+        patches = [name for name in series if is_patch(name)]
+        found = f"; or let kteardown find it: {try_command(patches[0])}" if patches else "."
         raise InputError(
             f"--branch: the branches begin at different commits: {', '.join(bases)}"
             if bases
             else "the base kernel is not given: --source is missing",
-            hint="add --source git:PATH@REV or --source debian:6.12.",
+            hint=f"add --source git:PATH@REV or --source debian:6.12{found}",
         )
     return f"git:{repository.absolute()}@{bases[0]}", variants
 

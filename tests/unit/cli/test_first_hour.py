@@ -4,6 +4,7 @@ ignored."""
 from __future__ import annotations
 
 import errno
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -160,3 +161,45 @@ def test_a_forecast_looks_for_runs_of_each_workload(
     newer = [write_run(tmp_path, freezer(zombies=(0, 3000), boots=2)) for _ in range(5)]
     found = forecast.seen(freezer(cgroup=True), [old, *newer])
     assert {boot.run for boot in found} == {old.name, *(run.name for run in newer[1:])}
+
+
+def printed_by_main(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *words: str
+) -> str:
+    """Return the error that the program prints, which ends with 2."""
+    for stream in ("stdout", "stderr"):  # main() replaces them for good.
+        monkeypatch.setattr(sys, stream, getattr(sys, stream))
+    monkeypatch.setattr(sys, "argv", ["kteardown", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    return capfd.readouterr().err
+
+
+def test_a_branch_is_the_argument_of_try(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printed = printed_by_main(monkeypatch, capfd, "try", "--branch", "v7.3..freeze")
+    assert "kteardown try BASE..TOPIC" in printed and "--help" not in printed
+    assert "--help" in printed_by_main(monkeypatch, capfd, "try", "--brunch", "v7.3..freeze")
+
+
+def test_try_without_a_patch_says_how_to_give_one(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printed = printed_by_main(monkeypatch, capfd, "try")
+    assert "PATCH" in printed and "git diff | kteardown try -" in printed
+    assert "--help" in printed_by_main(monkeypatch, capfd, "compare")
+
+
+def test_a_wrong_name_is_found_before_anything_is_imported() -> None:
+    program = (
+        "import sys; from kteardown.cli import app; sys.argv[1:] = ['try', 'nofile']\n"
+        "try: app(standalone_mode=False)\n"
+        "except Exception as error: print(error)\n"
+        "slow = [name for name in ('numpy', 'scipy', 'rich.progress') if name in sys.modules]\n"
+        "print('imported:', *slow)"
+    )
+    argv = [sys.executable, "-c", program]
+    printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert printed == "there is no file nofile\nimported:\n"

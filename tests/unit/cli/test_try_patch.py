@@ -78,15 +78,29 @@ def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     assert "kernel/ours.c needs CONFIG_OURS, CONFIG_OURS_CORE, which are" in text
     assert "- Left out: the diff in a reply" in text
     assert "- would run zombies: named with --workload" in text
-    assert "The base kernel is not in the cache: its build takes as long as others" in " ".join(
-        text.split()
-    )
-    assert all(len(line) <= 72 for line in text.splitlines())
+    words = " ".join(text.split())
+    assert "The base kernel is not in the cache: its build takes 5 to 20 minutes" in words
+    assert "5 min to 20 min for base" in words and "for the boots" in words
+    *lines, command = text.rstrip().splitlines()
+    assert command.startswith("  kteardown ") and "--dry-run" not in command
+    assert all(len(line) <= 72 for line in lines)
     output = output_in(file)
     answer = output["details"]
     assert answer["series"]["message_id"] == "202603-1-0@example.org"
     assert answer["symbols"] == ["OURS", "OURS_CORE"]
     assert (answer["base"]["how"], output["headline"]) == ("with offsets", "Nothing was measured.")
+
+
+def test_the_time_of_a_build_is_that_of_earlier_ones(source: str, tmp_path: Path) -> None:
+    for name, series, seconds in (("0" * 16, "", 540), ("1" * 16, "other", 100)):
+        kept = tmp_path / "cache" / "kernels" / name
+        kept.mkdir(parents=True)
+        fields = {"image": {"arch": "x86_64", "series": series}, "seconds": seconds}
+        (kept / "kernel.json").write_text(json.dumps(fields))
+    done = run(str(MAILS / "thread.mbox"), "--source", source, "--workload", "zombies")
+    words = " ".join(done.stdout.split())
+    assert "about 9 min for base, about 2 min for the patched kernel" in words
+    assert " to 15 min: " in words  # With the boots, of which there is no record.
 
 
 def test_every_sample_mail_ends_with_an_answer_or_one_line(source: str) -> None:
@@ -117,6 +131,7 @@ def test_a_workload_is_needed_if_none_executes_the_change(source: str, tmp_path:
     ]
     assert output["headline"].startswith("No workload executes in its measured stretch")
     assert output["headline"] in " ".join(reply.split())
+    assert "Workloads:" not in reply
 
 
 def test_what_uses_a_macro_is_known_after_the_build(source: str, tmp_path: Path) -> None:
@@ -159,6 +174,24 @@ def test_a_series_that_no_source_takes_says_which_hunks_fail(source: str) -> Non
     assert "--source git:" in error.hint
 
 
+def test_without_a_source_a_dry_run_answers_by_the_hunk_headers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    text = (
+        "diff --git a/{0} b/{0}\n--- a/{0}\n+++ b/{0}\n@@ -51,2 +51,2 @@ static int {1}(bool x)\n"
+        " \t\tone;\n-\t\ttwo;\n+\t\tthree;\n"
+    )
+    patch = tmp_path / "plain.diff"
+    patch.write_text(text.format("kernel/power/process.c", "try_to_freeze_tasks"))
+    error = failed(str(patch), "--source", "kernel.org:7.2")
+    assert error.exit_code == 5
+    assert "kernel.org:7.2 is not on this machine" in error.message
+    assert "workloads that execute try_to_freeze_tasks: zombies" in error.message
+    patch.write_text(text.format("kernel/ours.c", "of_nobody"))
+    assert "no workload executes of_nobody" in failed(str(patch)).message
+
+
 def test_a_series_on_top_of_another(source: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first.eml", tmp_path / "second.eml"
     first.write_bytes((MAILS / "base64.eml").read_bytes())
@@ -176,7 +209,7 @@ def test_a_series_on_top_of_another(source: str, tmp_path: Path) -> None:
     assert "- Applied before it: ours: free the counter earlier" in done.stdout
 
 
-def test_a_git_range_is_a_series(source: str) -> None:
+def test_a_git_range_is_a_series(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Path(source.removeprefix("git:"))
     (tree / "kernel" / "ours.c").write_text(OURS.replace("old_2", "new_2"))
     identity = ["-c", "user.name=a", "-c", "user.email=a@localhost"]
@@ -187,6 +220,9 @@ def test_a_git_range_is_a_series(source: str) -> None:
     done = run(span, "--workload", "zombies")
     assert done.exit_code == 0, done.exception
     assert "applies exactly" in done.stdout
+    monkeypatch.chdir(tree)
+    here = run("HEAD~1..", "--workload", "zombies")
+    assert "applies exactly" in here.stdout, here.exception
 
 
 def test_whole_builds_are_named_with_their_time(source: str, tmp_path: Path) -> None:

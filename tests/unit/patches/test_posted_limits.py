@@ -11,7 +11,8 @@ from kteardown.errors import InputError, LabError
 from kteardown.kernels import apply_patches
 from kteardown.patches import reading
 from kteardown.patches.failing_hunks import failing_hunks
-from kteardown.patches.posted import message_id, read_series, resolve
+from kteardown.patches.given import message_id
+from kteardown.patches.posted import read_series, resolve
 from kteardown.patches.tried_source import TriedSource
 from kteardown.progress import SilentReporter
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kteardown.errors import InputError, LabError
-from kteardown.patches.posted import message_id, read_series
+from kteardown.patches.given import message_id
+from kteardown.patches.posted import read_series
 from kteardown.progress import SilentReporter
 
 MAILS = Path(__file__).parents[2] / "data" / "mail"

@@ -222,3 +222,11 @@ def test_a_patched_source_needs_a_folder_of_patches_and_a_source(spec: str, tmp_
         Sources(tmp_path, SilentReporter()).identify(spec)
     with pytest.raises(InputError, match="no folder of patches"):
         kernel_source.check_source(spec)
+
+
+def test_a_diff_without_a_mail_is_named_without_an_author(tree: Path, tmp_path: Path) -> None:
+    diff = tmp_path / "plain.diff"
+    diff.write_text(f"--- a/{FILE}\n+++ b/{FILE}\n@@ -1,2 +1,2 @@\n-another\n+other\n line 1\n")
+    with pytest.raises(BuildError) as error:
+        tried([str(diff)], tree, tmp_path)
+    assert error.value.message.splitlines()[-1] == "  the series is 'plain'"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kteardown.coverage.changed import ChangedFunction
 from kteardown.coverage.executed import PathCost
 from kteardown.errors import NotExercisedError
 from kteardown.model.events import EventFigure
@@ -198,7 +199,7 @@ def test_same_is_not_said_of_what_was_not_exercised(exercised: bool | None, said
 def test_the_plan_says_that_there_is_no_workload() -> None:
     error = NotExercisedError("no workload executes f", hint="write one.")
     text = plan(replace(tried(), measured=(), error=error))
-    assert "- no workload is chosen: name one with --workload" in text
+    assert "Workloads:" not in text
     assert "\nNo workload executes f.\n" in text
     assert "- kteardown chooses the workloads after the build" in plan(
         replace(tried(), measured=())
@@ -207,6 +208,30 @@ def test_the_plan_says_that_there_is_no_workload() -> None:
     assert "Builds:\n- The base kernel is not in the cache" in plan(
         replace(tried(), builds=("The base kernel is not in the cache.",))
     )
+
+
+def test_the_plan_says_once_what_no_workload_executes() -> None:
+    error = NotExercisedError("no workload executes f", hint="write one.")
+    changed = ChangedFunction("mm/f.c", "f")
+    outside = "f (only outside of the measured stretch, such as that of zombies)"
+
+    def of(*not_executed: str, with_answer: bool = True) -> str:
+        chosen = Chosen((changed,), not_executed=not_executed)
+        whole = replace(tried(), measured=(), error=error, chosen=chosen)
+        return plan(whole, with_answer=with_answer)
+
+    assert "Not executed by any workload:" not in of("f (mm/f.c)")
+    assert "only outside" in of(outside)
+    assert "No workload executes f" not in of("f (mm/f.c)", with_answer=False)
+
+
+def test_a_diff_without_a_mail_has_a_whole_heading() -> None:
+    one = replace(POSTED, title="plain", revision="", patches=POSTED.patches[:1])
+    plain = replace(one, author="", date="", message_id="")
+    for made in (plan(replace(tried(), posted=plain)), page(replace(tried(), posted=plain))):
+        assert made.startswith("plain\n  a diff without a mail\n\n")
+    dated = replace(plain, date="2026-03-05", author="A. Author <author@example.org>")
+    assert "  A. Author <author@example.org>, 2026-03-05\n" in plan(replace(tried(), posted=dated))
 
 
 def test_a_long_table_is_cut_to_what_tells_and_counts_the_rest() -> None:

@@ -20,7 +20,7 @@ from kteardown.flows.scripts import described_in, experiments_on, is_own
 from kteardown.flows.try_series.choose import MOST, NOT_MEASURED, OTHER, choose_by_code, no_workload
 from kteardown.flows.try_series.count import count_executions
 from kteardown.flows.try_series.experiments import experiments_of
-from kteardown.flows.try_series.prepare import base_request
+from kteardown.flows.try_series.forecast import base_request
 from kteardown.inputs.options import Designed, Kernels, Overrides, Scripted
 from kteardown.judge.answer import FailOn
 from kteardown.kernels import build
