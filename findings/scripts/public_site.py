@@ -49,7 +49,7 @@ def _indexed(folder: Path, site: SiteFolder) -> IndexedRun:
     files = _files(folder)
     clocks = [_material(name, result_of(file.read_bytes(), str(file))) for file in files]
     material = clocks[0] if len(clocks) == 1 else side_by_side(name, *clocks)
-    names = [name] if len(clocks) == 1 else [f"{name}.{clock}" for clock in BOTH]
+    names = [name] if len(clocks) == 1 else [f"{name}~{clock}" for clock in BOTH]
     measured = json.loads((folder / "measured.json").read_text(encoding="utf-8"))
     write_result(name, names, measured["date"], material, site)
     result = clocks[0].result

@@ -21,7 +21,7 @@ def test_a_published_result_is_a_page_under_its_name(tmp_path: Path) -> None:
     assert pages == {"run-clocks-freezer", "run-versions-freezer", "index", "compare", "problems"}
     entries = {entry["name"]: entry for entry in json.loads((site / "results.json").read_text())}
     assert "debian:7.3" in entries["versions-freezer"]["kernels"]
-    assert entries["clocks-freezer.wall"]["clock"] == "wall"
+    assert entries["clocks-freezer~wall"]["clock"] == "wall"
     # No page of it leads to one that is not there, but for the documentation.
     index = (site / "index.html").read_text()
     assert "history.html" not in index

@@ -45,6 +45,13 @@ def test_two_equal_results_agree_everywhere(open_page: Open) -> None:
         assert re.match(r"[+-][0-9.]+% \[", ours)
 
 
+def test_intervals_that_are_apart_are_named(open_page: Open) -> None:
+    page = open_page("many compare", query="?a=run-000&b=run-002")
+    expect(page.locator(".answer")).not_to_contain_text("intervals of 0 are apart")
+    title = "zombies: freezing user space, freezer-skip-exited against base"
+    assert {cells[5] for cells in rows(page, title)} == {"apart"}
+
+
 def test_two_kernels_have_their_values_and_what_one_more_costs(open_page: Open) -> None:
     page = open_page("many compare", query=KERNELS)
     expect(page.locator(".answer")).to_contain_text("no verdict here")
@@ -63,6 +70,7 @@ def test_two_kernels_have_their_values_and_what_one_more_costs(open_page: Open) 
         ("?a=../../etc/passwd&b=run-001", "no result with the name"),
         ("?a=run-000:base&b=run-001", "Choose a kernel on both sides"),
         ("?a=run-000:bse&b=run-001:base", 'no kernel "bse"'),
+        ("?a=run-000:constructor&b=run-001:base", 'no kernel "constructor"'),
         ("?a=<img src=x onerror=alert(1)>&b=run-001", "<img src=x onerror=alert(1)>"),
     ],
 )

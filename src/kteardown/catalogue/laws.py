@@ -55,16 +55,17 @@ def costs_of(problem: LiveProblem) -> list[MeasuredCost]:
 
 
 def laws_of(problem: LiveProblem, further: Iterable[MeasuredLaw] = ()) -> list[MeasuredLaw]:
-    """Return every law at the point of a problem, and then those of ``further``. A parameter of the
-    machine may have any value."""
+    """Return every law at the point of a problem, and then those of ``further`` with the same
+    parameter and unit. A parameter of the machine may have any value."""
     workload, _, metric = problem.law.partition(".")
-    return [
-        law
-        for law in (*measured_laws(), *further)
-        if (law.workload, law.metric) == (workload, metric)
-        and {key: value for key, value in law.point.items() if key not in problem.machine}
-        == problem.point
-    ]
+
+    def fits(law: MeasuredLaw) -> bool:
+        point = {key: value for key, value in law.point.items() if key not in problem.machine}
+        return (law.workload, law.metric, point) == (workload, metric, problem.point)
+
+    known = list(filter(fits, measured_laws()))
+    kinds = {(law.param, law.unit) for law in known}
+    return [*known, *(law for law in further if fits(law) and (law.param, law.unit) in kinds)]
 
 
 def interpolated(

@@ -74,6 +74,12 @@ class CostHistory:
         pairs = pairwise(self.lines[0].costs)
         return tuple(change for pair in pairs if (change := _change(*pair)))
 
+    @property
+    def whole_change(self) -> ReleaseChange | None:
+        """Return the change of the first line from its oldest release to its newest."""
+        costs = self.lines[0].costs if self.lines else ()
+        return _change(costs[0], costs[-1]) if costs else None
+
 
 def _change(older: ReleaseCost, newer: ReleaseCost) -> ReleaseChange | None:
     is_apart = newer.low > older.high or newer.high < older.low

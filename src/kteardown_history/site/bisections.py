@@ -4,7 +4,7 @@ from pydantic import ValidationError
 
 from kteardown.door import LARGE, Entry
 from kteardown.errors import InputError
-from kteardown.flows.bisection.records import ANSWER_FILE, FoundChanges
+from kteardown.flows.bisection.records import ANSWER_FILE, FoundChange, FoundChanges
 from kteardown.paths import runs_dir
 from kteardown.report.formatting import number
 
@@ -20,19 +20,19 @@ def found_commits() -> tuple[list[tuple[str, list[str]]], list[str]]:
         file = Entry(folder) / ANSWER_FILE
         try:
             answer = FoundChanges.model_validate_json(file.content(LARGE))
+            sentences = [_sentence(answer, change) for change in answer.changes]
         except FileNotFoundError:
             # It is not finished.
             continue
-        except (OSError, InputError, ValidationError):
+        except (OSError, InputError, OverflowError, ValidationError):
             unread.append(f"{folder.name}/{ANSWER_FILE} cannot be read")
             continue
         title = f"{answer.compared}, from {answer.good} to {answer.bad}"
-        answers.append((title, [_sentence(answer, at) for at in range(len(answer.changes))]))
+        answers.append((title, sentences))
     return answers, unread
 
 
-def _sentence(answer: FoundChanges, at: int) -> str:
-    change = answer.changes[at]
+def _sentence(answer: FoundChanges, change: FoundChange) -> str:
     step = f"{number(change.before)} -> {number(change.after)} {answer.unit}".rstrip()
     names = " or ".join(change.commits)
     return f"{names}: {step}, {change.share:.0%} of the difference; {change.confirmation}"

@@ -11,7 +11,7 @@ from typing import Any
 from kteardown import version
 from kteardown.cli import options
 from kteardown.errors import InputError, LabError, failing
-from kteardown.paths import replace_text
+from kteardown.paths import read_or_empty, replace_text
 from kteardown.report.formats.html import page
 from kteardown.visible import visible
 
@@ -27,6 +27,8 @@ class SiteFolder:
 
     path: Path
     links: Sequence[tuple[str, str]]
+    is_of_this_version: bool
+    """Whether this version of kteardown wrote what is there."""
 
     @classmethod
     def begin(cls, to: Path, links: Sequence[tuple[str, str]]) -> "SiteFolder":
@@ -46,8 +48,9 @@ class SiteFolder:
         options.need_writable(to / "index.html" if to.is_dir() else to)
         with failing(f"--to {to}: cannot be created", hint="name another folder.", kind=LabError):
             to.mkdir(exist_ok=True)
-        folder = cls(to, links)
-        folder.save(_MARK, "`kteardown site` writes the pages of this folder.\n")
+        mark = f"`kteardown site` {version()} writes the pages of this folder.\n"
+        folder = cls(to, links, read_or_empty(to / _MARK) == mark)
+        folder.save(_MARK, mark)
         return folder
 
     def save(self, name: str, text: str) -> None:
@@ -73,9 +76,10 @@ class SiteFolder:
         self.save(f"{name}.js", f"kteardownData({json.dumps(name)},{text});\n")
 
     def is_current(self, name: str, time_ns: int) -> bool:
-        """Return whether a file is at least as new as ``time_ns``."""
+        """Return whether a file is at least as new as ``time_ns``, and of this version."""
         file = self.path / name
-        return file.is_file() and not file.is_symlink() and file.stat().st_mtime_ns >= time_ns
+        is_there = file.is_file() and not file.is_symlink()
+        return self.is_of_this_version and is_there and file.stat().st_mtime_ns >= time_ns
 
     def set_time(self, name: str, time_ns: int) -> None:
         """Give a file the time of what it was made from."""

@@ -7,10 +7,11 @@ that the catalogue has not. The second part has the laws of these runs that are 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kteardown.catalogue.laws import MeasuredLaw
+from kteardown.catalogue.laws import MeasuredLaw, laws_of
 from kteardown.catalogue.over_releases import CostHistory, ReleaseChange, cost_history, histories_of
 from kteardown.catalogue.problems import load_problems
 from kteardown.catalogue.releases import version_of
+from kteardown.model.arch import DEFAULT_ARCH
 from kteardown.model.kernel_facts import KernelFacts
 from kteardown.model.result import Result
 from kteardown.report.chart_model import Axis, Mark, Plot, of_kernel, slug
@@ -18,14 +19,18 @@ from kteardown.report.charts import markup
 from kteardown.report.formatting import number, percent, scale
 
 _UNPATCHED = "unpatched kernels"
+_RELEASES = ("debian:", "kernel.org:")
+"""Sources whose kernels are those of a release."""
+_LARGEST = 1e15
+"""A cost above this is not one of a kernel; a chart could not have it."""
 
 
 @dataclass(frozen=True)
 class ProblemCard:
     """A problem on the page.
 
-    ``anchor`` stays the same when the site is written again. ``verdict`` is what the last release
-    that changed its cost did. ``measured`` says what the costs are of, ``results`` where they are
+    ``anchor`` stays the same when the site is written again. ``verdict`` compares the newest
+    release with the oldest one. ``measured`` says what the costs are of, ``results`` where they are
     from.
     """
 
@@ -52,10 +57,13 @@ MetricNames = Mapping[tuple[str, str], str]
 def laws_in(result: Result, name: str) -> list[MeasuredLaw]:
     """Return what one more object costs the kernels of a result, where a straight line fits.
 
-    Only of the instruction clock, whose figures do not depend on the host.
+    Only of the instruction clock, whose figures do not depend on the host; of kernels that differ
+    only in release and series; and of metrics of which less is better.
     """
     if result.clock != "instructions":
         return []
+    higher = {(row.workload, row.metric) for row in result.metrics if row.better == "higher"}
+    higher |= {(row.workload, row.metric) for row in result.comparisons if row.better == "higher"}
     return [
         MeasuredLaw(
             law.workload,
@@ -73,16 +81,23 @@ def laws_in(result: Result, name: str) -> list[MeasuredLaw]:
         if (facts := result.kernels.get(law.kernel)) is not None
         and (release := _release(facts))
         and result.is_asked_for(law.kernel)
+        and (law.workload, law.metric) not in higher
         and law.model in ("linear", "constant")
         and law.per_unit is not None
         and law.per_unit_ci is not None
+        and max(map(abs, (law.per_unit, *law.per_unit_ci))) < _LARGEST
     ]
 
 
 def _release(facts: KernelFacts) -> str:
-    """Return the first two numbers of the release; empty if it has none."""
+    """Return the first two numbers of the release.
+
+    Empty if it has none, or if the kernel is of another architecture, of a git tree, of a source
+    with patches, or prebuilt: its costs do not stand for the release.
+    """
     version = version_of(facts.release)
-    return "{}.{}".format(*version) if version else ""
+    is_release = facts.arch == DEFAULT_ARCH and facts.source.startswith(_RELEASES)
+    return "{}.{}".format(*version) if version and is_release else ""
 
 
 def _series(facts: KernelFacts) -> str:
@@ -100,9 +115,9 @@ def problem_groups(laws: Sequence[MeasuredLaw], names: MetricNames) -> list[Prob
         for problem in load_problems()
     ]
     titles = {
-        "worse": "A newer release made it worse",
-        "better": "A newer release made it better",
-        "same": "No release changed it by more than 10%",
+        "worse": "Worse on the newest release than on the oldest",
+        "better": "Better on the newest release than on the oldest",
+        "same": "Not surely changed by more than 10%",
         "": "Measured on one release",
     }
     groups = [
@@ -116,8 +131,8 @@ def problem_groups(laws: Sequence[MeasuredLaw], names: MetricNames) -> list[Prob
 
 def _of_runs(laws: Sequence[MeasuredLaw], names: MetricNames) -> Iterator[ProblemCard]:
     """Yield the laws that are in no problem and were measured on several releases."""
-    known = {problem.law for problem in load_problems() if problem.law}
-    others = [law for law in laws if f"{law.workload}.{law.metric}" not in known]
+    known = {id(law) for problem in load_problems() for law in laws_of(problem, laws)}
+    others = [law for law in laws if id(law) not in known]
     for (workload, metric, param, point), history in histories_of(others).items():
         if len(history.lines[0].costs) > 1:
             where = f", {point}" if point else ""
@@ -127,9 +142,9 @@ def _of_runs(laws: Sequence[MeasuredLaw], names: MetricNames) -> Iterator[Proble
 
 
 def _card(anchor: str, title: str, event: str, history: CostHistory) -> ProblemCard:
-    changes = history.changes
     several = bool(history.lines) and len(history.lines[0].costs) > 1
-    verdict = changes[-1].verdict if changes else "same" if several else ""
+    whole = history.whole_change
+    verdict = whole.verdict if whole else "same" if several else ""
     unit = scale(history.unit, "instructions", ()).unit
     return ProblemCard(
         anchor,
@@ -137,10 +152,8 @@ def _card(anchor: str, title: str, event: str, history: CostHistory) -> ProblemC
         event,
         verdict,
         _picture(history, unit),
-        tuple(_change_in_words(change, unit) for change in changes),
-        f"measured with {history.objects:,} objects"
-        if history.objects
-        else "the slope of a straight line",
+        tuple(_change_in_words(change, unit) for change in history.changes),
+        _measured(history),
         tuple(sorted({cost.result for line in history.lines for cost in line.costs})),
     )
 

@@ -1,6 +1,5 @@
 """A result as the page that compares two of them reads it: only what it shows, in short rows."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -92,7 +91,7 @@ def _short(value: Any) -> Any:
     """Return a number with as many digits as the page can show."""
     if not isinstance(value, float):
         return value
-    return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else None
+    return float(f"{value:.{_DIGITS}g}")
 
 
 def _values(result: Result, metrics: _Metrics) -> Iterator[tuple[Any, ...]]:

@@ -104,7 +104,7 @@ def _progress(folder: RunFolder) -> str:
 def _names(folder: RunFolder) -> list[str]:
     """Return under which name the page that compares knows the result of each clock."""
     name = folder.path.name
-    return [f"{name}.{run.path.name}" for run in folder.runs] if folder.both_clocks else [name]
+    return [f"{name}~{run.path.name}" for run in folder.runs] if folder.both_clocks else [name]
 
 
 def _pages_of(folder: RunFolder, compared: Sequence[str], began: str, site: SiteFolder) -> Fields:

@@ -156,6 +156,7 @@ function compareResults(a, b) {
   answer.append(element("p", both.length
     ? `${both.length} comparisons are in both results: the intervals of ${apart} are apart, and ${differ} have different verdicts.`
     : "No comparison is in both results.", "answer"));
+  if (a.clock !== b.clock) answer.append(element("p", `A was measured on the clock "${a.clock}" and B on "${b.clock}", which measure different things.`, "line worse"));
   for (const group of grouped(both, "statistic", "kernel")) {
     const numbers = group.flatMap(({ row, other }) => [row, other]).flatMap((row) => [row.low, row.ratio, row.high]).filter((value) => value > 0);
     const ends = [Math.min(1, ...numbers), Math.max(1, ...numbers)];
@@ -259,7 +260,7 @@ function fill(results) {
     const choose = () => {
       const select = form.elements[`kernel_${side}`];
       const result = results.find((entry) => entry.name === form.elements[side].value);
-      select.replaceChildren(new Option("the whole result", ""), ...(result ? result.kernels : []).map((each) => new Option(each, each)));
+      select.replaceChildren(new Option("the whole result", ""), ...(result ? result.kernels : []).map((kernel) => new Option(kernel, kernel)));
     };
     form.elements[side].value = name;
     choose();
@@ -281,6 +282,7 @@ function go(event) {
 
 async function show() {
   const results = await load("results");
+  const entry = (name) => results.find((result) => result.name === name);
   fill(results);
   const [[nameA, kernelA], [nameB, kernelB]] = sides();
   if (!nameA || !nameB) return;
@@ -290,7 +292,7 @@ async function show() {
   if (Boolean(kernelA) !== Boolean(kernelB)) throw new Error("Choose a kernel on both sides, or the whole result on both.");
   const [a, b] = await Promise.all([nameA, nameB].map((name) => load(`result-${name}`)));
   for (const [result, kernel] of [[a, kernelA], [b, kernelB]]) {
-    if (kernel && !result.kernels[kernel]) throw new Error(`${result.name} has no kernel "${kernel}". Choose one of the list.`);
+    if (kernel && !entry(result.name).kernels.includes(kernel)) throw new Error(`${result.name} has no kernel "${kernel}". Choose one of the list.`);
   }
   document.title = `${kernelA || nameA} and ${kernelB || nameB} – kteardown`;
   if (kernelA) compareKernels(a, b, kernelA, kernelB);

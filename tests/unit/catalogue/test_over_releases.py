@@ -64,6 +64,21 @@ def test_a_law_of_another_result_is_of_a_release_that_the_catalogue_has_not() ->
     assert (costs[-1].release, costs[-1].result) == ("9.9", "run")
 
 
+def test_a_law_by_another_parameter_or_unit_is_no_law_of_the_problem() -> None:
+    problem = find_problem("zombies_suspend")
+    law = replace(LAW, metric="freeze_user_ns", param="zombies", release="9.9")
+    for other in (replace(law, unit="kb"), replace(law, param="cpus")):
+        assert cost_history(problem, [other]) == cost_history(problem)
+
+
+def test_the_whole_change_is_from_the_oldest_to_the_newest() -> None:
+    middle = replace(LAW, release="6.18", per_unit=200, interval=(198, 202))
+    last = replace(LAW, release="7.0")
+    (history,) = histories_of([LAW, middle, last]).values()
+    assert [change.verdict for change in history.changes] == ["worse", "better"]
+    assert history.whole_change is None
+
+
 def test_the_memory_of_a_removed_cgroup_has_a_line_for_each_number_of_cpus() -> None:
     lines = cost_history(find_problem("dying_memory_cgroups")).lines
     assert "32 possible CPUs" in {line.machine for line in lines}

@@ -3,6 +3,8 @@ answer."""
 
 from pydantic import BaseModel
 
+from kteardown.model.workload import FiniteModel
+
 
 class MeasuredCommit(BaseModel):
     """What a commit was measured to have: a value, or why it has none, and the run."""
@@ -42,7 +44,7 @@ class Kept(BaseModel):
     begun: dict[str, str] = {}
 
 
-class FoundChange(BaseModel):
+class FoundChange(FiniteModel):
     """A commit that changes the compared value, or several of which one does: each with its
     subject."""
 
@@ -56,7 +58,7 @@ class FoundChange(BaseModel):
     confirmation: str
 
 
-class FoundChanges(BaseModel):
+class FoundChanges(FiniteModel):
     """The answer of a bisection, ``answer.json`` in its folder: what was compared, in ``unit``,
     between which commits."""
 

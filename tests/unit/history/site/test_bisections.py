@@ -27,6 +27,9 @@ ANSWER = FoundChanges(
 )
 
 
+INFINITE = ANSWER.model_dump_json().replace("68.0", "Infinity")
+
+
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path))
@@ -44,7 +47,7 @@ def test_a_commit_has_a_sentence(runs: Path) -> None:
     assert sentence.startswith('c ("cause"): 21.00 -> 68.00 instructions, 100%')
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"changes": 1}', "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"changes": 1}', "[" * 100_000, INFINITE])
 def test_a_damaged_answer_is_named(text: str, runs: Path) -> None:
     (runs / "bisect-1").mkdir()
     (runs / "bisect-1/answer.json").write_text(text)
