@@ -33,7 +33,8 @@ def main(to: Path, root: Path = ROOT) -> None:
     folders = sorted((root / RESULTS).iterdir())
     runs = [_indexed(folder, site) for folder in folders if _files(folder)]
     runs.sort(key=lambda run: (run.row["started"], run.row["name"]), reverse=True)
-    write_index(site, runs)
+    pages = {folder.name: f"../{RESULTS}/{folder.name}/index.html" for folder in folders}
+    write_index(site, runs, published=pages)
     print(f"{to / 'index.html'}: {len(runs)} published results")
 
 

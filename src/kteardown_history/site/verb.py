@@ -1,7 +1,8 @@
 """``kteardown site``: the pages of all runs, and those that need several of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -63,15 +64,18 @@ def write_index(
     site: SiteFolder,
     runs: Sequence[IndexedRun],
     bisections: Sequence[tuple[str, Sequence[str]]] = (),
+    published: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write the pages that lead to the runs, compare two of them, and have the problems of all.
 
-    ``bisections``: what each compared, and its sentences. Raises LabError.
+    ``bisections``: what each compared, and its sentences. ``published``: the addresses of results of
+    the catalogue that are not of this site. Raises LabError.
     """
     rows: list[Fields] = [run.row for run in runs]
     names = {key: name for run in runs for key, name in run.metric_names.items()}
     laws = [law for run in runs for law in run.laws]
-    pages = {name: row["page"] for row in rows if row["page"] for name in row["compared"]}
+    own = {name: row["page"] for row in rows if row["page"] for name in row["compared"]}
+    pages = {**published, **own}
     site.save_page("index", runs=rows, verdicts=VERDICTS)
     site.save_page(
         "problems", groups=problem_groups(laws, names), pages=pages, bisections=bisections
