@@ -68,8 +68,8 @@ def write_index(
 ) -> None:
     """Write the pages that lead to the runs, compare two of them, and have the problems of all.
 
-    ``bisections``: what each compared, and its sentences. ``published``: the addresses of results of
-    the catalogue that are not of this site. Raises LabError.
+    ``bisections``: what each compared, and its sentences. ``published``: the addresses of results
+    of the catalogue that are not of this site. Raises LabError.
     """
     rows: list[Fields] = [run.row for run in runs]
     names = {key: name for run in runs for key, name in run.metric_names.items()}
