@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import shutil
 import sys
 import tomllib
@@ -27,13 +28,13 @@ def data_dir(kind: str) -> Path:
 
 def program() -> str:
     """Return what a reader types to start this program: its name if a shell finds it by that, else
-    its path as it was started."""
+    its path as it was started, quoted for a shell."""
     started = Path(sys.argv[0])
     by_name = shutil.which(_APP)
     if started.name != _APP or (by_name and Path(by_name).resolve() == started.resolve()):
         return _APP
     inside = started.absolute().is_relative_to(Path.cwd())
-    return str(started.absolute().relative_to(Path.cwd()) if inside else started)
+    return shlex.quote(str(started.absolute().relative_to(Path.cwd()) if inside else started))
 
 
 def shipped_table(name: str, package: Path = Path(__file__).parent) -> dict[str, Any]:

@@ -106,7 +106,7 @@ app = typer.Typer(
 _INTERRUPTED = 130
 _COMPLETES = {"_KTEARDOWN_COMPLETE", "_TYPER_COMPLETE_ARGS"}
 """Variables with which a shell asks what may follow on its command line."""
-_HINTS = {
+_HINTS: dict[tuple[str, str | None], str] = {
     ("kteardown try", "--branch"): (
         "give the range of commits as the argument: kteardown try BASE..TOPIC in the current "
         "folder, or kteardown try git:PATH@BASE..TOPIC."
@@ -168,7 +168,8 @@ def main() -> None:
         if text:
             context = getattr(error, "ctx", None)
             command = context.command_path if context else "kteardown"
-            hint = _HINTS.get((command, getattr(error, "option_name", "")))
+            option = "" if _is_missing(error) else getattr(error, "option_name", None)
+            hint = _HINTS.get((command, option))
             _print_error(text[:1].lower() + text[1:], hint or f"see `{command} --help`.")
     except (KeyboardInterrupt, typer.Abort):
         echo("interrupted", err=True)
@@ -176,6 +177,11 @@ def main() -> None:
     except Exception as error:
         code = _unexpected(error)
     sys.exit(128 + ended_by[0] if ended_by else code)
+
+
+def _is_missing(error: Exception) -> bool:
+    """Return whether an argument is missing; only the error that says so has a ``param_type``."""
+    return hasattr(error, "param_type")
 
 
 def _handle_signals() -> list[int]:

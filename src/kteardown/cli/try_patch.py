@@ -44,7 +44,7 @@ def try_patch(
     quick = replace(designed, quick=designed.quick or not full)
     tried = prepare(what, kernels, quick, named, source or [], runner, fetch=not dry_run)
     if dry_run and tried.error is None:
-        tried = with_forecast(tried, kernels, quick, runner)
+        tried = with_forecast(tried, kernels, quick, runner, piped="-" in what)
     text = try_page.plan(tried)
     # On a terminal, the error with which the command ends stands right below the page.
     above_error = tried.error is not None and (not dry_run or sys.stdout.isatty())

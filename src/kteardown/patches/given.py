@@ -1,6 +1,6 @@
 """What a user gives as a series: a file, a folder, a mail of the archive or a range of commits.
 
-Nothing is read here, so that a wrong name is found before anything else begins.
+No file is read here, so that a wrong name is found before anything else begins.
 """
 
 import re
@@ -16,6 +16,7 @@ FORMS = (
 )
 _DOTS = r"(?<!/)\.{2,3}(?!/)"
 _RANGE = re.compile(rf"git:(?:(?P<path>.*)@)?(?P<span>[^@]+{_DOTS}.*)")
+_SPAN = re.compile(rf".+{_DOTS}.*")
 _BARE_RANGE = re.compile(rf"(?![-/~.])[^\s:]+{_DOTS}[^\s:]*")
 _URL = re.compile(
     r"https?://(?:lore|lkml|patch\.msgid)[\w.-]*/(?:r/|[\w.-]+/)?([^/\s@]+@[^/\s]+)/?+(?s:.*)"
@@ -59,6 +60,8 @@ def commit_range(what: str) -> CommitRange | None:
 
     Raises InputError for a git tree without a range.
     """
+    if found := _range_of_folder(what):
+        return found
     if match := _RANGE.fullmatch(what):
         return CommitRange(what, match["path"] or ".", match["span"])
     if what.startswith("git:"):
@@ -74,6 +77,21 @@ def commit_range(what: str) -> CommitRange | None:
         )
     if _BARE_RANGE.fullmatch(what) and not Path(what).exists():
         return CommitRange(what, ".", what)
+    return None
+
+
+def _range_of_folder(what: str) -> CommitRange | None:
+    """Return the range in a folder that exists; of several folders, that of the longest path.
+
+    A path may have an @, and so may a name of git, such as ``@{u}``.
+    """
+    rest = what.removeprefix("git:")
+    if rest == what:
+        return None
+    for at in [match.start() for match in re.finditer("@", rest)][::-1]:
+        path, span = rest[:at], rest[at + 1 :]
+        if path and _SPAN.fullmatch(span) and Path(path).expanduser().is_dir():
+            return CommitRange(what, path, span)
     return None
 
 

@@ -192,6 +192,13 @@ def test_try_without_a_patch_says_how_to_give_one(
     assert "--help" in printed_by_main(monkeypatch, capfd, "compare")
 
 
+def test_a_wrong_value_is_no_patch_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printed = printed_by_main(monkeypatch, capfd, "try", "my.diff", "--jobs", "abc")
+    assert "--jobs" in printed and "git diff" not in printed
+
+
 def test_a_wrong_name_is_found_before_anything_is_imported() -> None:
     program = (
         "import sys; from kteardown.cli import app; sys.argv[1:] = ['try', 'nofile']\n"

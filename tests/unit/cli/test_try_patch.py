@@ -91,6 +91,17 @@ def test_a_dry_run_says_what_would_be_done(source: str, tmp_path: Path) -> None:
     assert (answer["base"]["how"], output["headline"]) == ("with offsets", "Nothing was measured.")
 
 
+def test_the_command_of_a_piped_patch_does_not_wait_for_a_terminal(
+    source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["try", "-", "--source", source, "--workload", "zombies", "--dry-run"]
+    monkeypatch.setattr("sys.argv", ["kteardown", *words])
+    patch = (MAILS / "thread.mbox").read_bytes()
+    done = CliRunner().invoke(app, words, input=patch)
+    assert done.exit_code == 0, done.exception
+    assert "| kteardown try - " in done.stdout.splitlines()[-1]
+
+
 def test_the_time_of_a_build_is_that_of_earlier_ones(source: str, tmp_path: Path) -> None:
     for name, series, seconds in (("0" * 16, "", 540), ("1" * 16, "other", 100)):
         kept = tmp_path / "cache" / "kernels" / name

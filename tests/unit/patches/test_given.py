@@ -78,3 +78,16 @@ def test_changes_without_a_commit_are_piped() -> None:
     assert diff_of(".") == "git diff HEAD | kteardown try -"
     assert diff_of("~/linux") == "git -C ~/linux diff HEAD | kteardown try -"
     assert diff_of("/my linux") == "git -C '/my linux' diff HEAD | kteardown try -"
+
+
+@pytest.mark.parametrize("span", ["@{u}..", "u@h/t..HEAD", "v6.12..u@h/t", "v6.12.."])
+@pytest.mark.parametrize("folder", ["linux", "a@b/linux"])
+def test_names_of_git_in_a_tree_that_exists_may_have_an_at(
+    folder: str, span: str, tmp_path: Path
+) -> None:
+    path = tmp_path / folder
+    path.mkdir(parents=True)
+    (tmp_path / "a").mkdir()
+    found = commit_range(f"git:{path}@{span}")
+    assert found is not None
+    assert (found.path, found.span) == (str(path), span)

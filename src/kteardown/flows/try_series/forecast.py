@@ -20,7 +20,7 @@ from kteardown.patches.config_of_series import SeriesConfig
 from kteardown.patches.find_base import attempt, default_sources
 from kteardown.patches.posted import PostedSeries
 from kteardown.patches.tried_source import Base
-from kteardown.paths import cache_dir
+from kteardown.paths import cache_dir, program
 from kteardown.report.forecast_text import duration
 from kteardown.report.try_page import MeasuredWorkload, Tried
 from kteardown.run.create import plan_boots
@@ -38,10 +38,13 @@ Span = tuple[float, float]
 """The least and the most seconds."""
 
 
-def with_forecast(tried: Tried, kernels: Kernels, designed: Designed, runner: Runner) -> Tried:
+def with_forecast(
+    tried: Tried, kernels: Kernels, designed: Designed, runner: Runner, *, piped: bool = False
+) -> Tried:
     """Return ``tried`` with how long the builds and the boots take, and the command that does them.
 
-    The time is that of earlier builds and boots on this host, or else a range.
+    The time is that of earlier builds and boots on this host, or else a range. ``piped``: the
+    patches came on standard input.
     """
     base = base_request(kernels, tried.base)
     base = replace(base, fragments=(*base.fragments, *tried.config.fragments))
@@ -63,12 +66,17 @@ def with_forecast(tried: Tried, kernels: Kernels, designed: Designed, runner: Ru
     parts = [f"{_text(span)} {what}" for what, span in spans.items()]
     built = [] if base in missing else ["base is built already"]
     time = f"{_text(_sum(list(spans.values())))}: {', '.join([*parts, *built])}."
-    return replace(tried, time=time, next_command=without_dry_run(tried.command))
+    next_command = without_dry_run(tried.command, piped=piped)
+    return replace(tried, time=time, next_command=next_command)
 
 
-def without_dry_run(command: str) -> str:
-    """Return the command that does what ``command`` only shows."""
-    return shlex.join(word for word in shlex.split(command) if word != "--dry-run")
+def without_dry_run(command: str, *, piped: bool = False) -> str:
+    """Return the command that does what ``command`` only shows, as this shell finds the program.
+
+    ``piped``: standard input is a pipe, and what writes to it is not known here.
+    """
+    words = [word for word in shlex.split(command)[1:] if word != "--dry-run"]
+    return f"{'... | ' * piped}{program()} {shlex.join(words)}"
 
 
 def base_request(kernels: Kernels, base: Base) -> KernelRequest:

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from kteardown.judge.metrics import metric_name
+from kteardown.patches.given import commit_range, message_id
 from kteardown.report.contents import as_sentence, facts, limits
 from kteardown.report.formats.cover import WIDTH, layout, quoted_logs, said_lines, wrapped
 from kteardown.report.formatting import counted
@@ -51,8 +52,11 @@ _OTHERS = 4
 _LOST = 3
 _OF_THE_HOST = re.compile(r"--(json|markdown|comment|junit|report|jobs)(=.*)?")
 """Options that concern the host where the command ran, and no figure."""
-_LOCAL_PATH = re.compile(r"(?<![^=:,])(?:~|\.\.?)?/[^@,]*")
-"""A path that need not exist where the command is repeated."""
+_LOCAL_PATH = re.compile(
+    r"(?<![^=:,])(?:(?:~|\.\.?)?/[^@,]*|[^@,=:]+\.(?:patch|diff|mbox|mbx|eml)(?![^,]))"
+)
+"""A path that need not exist where the command is repeated; of a patch, one of the current folder,
+too."""
 _OF_THE_LAB = re.compile(
     r"trials could not be used; the report|^(The agent recorded|No trial of workload) "
 )
@@ -102,12 +106,14 @@ def _kernels(material: Measured) -> str:
 
 def _methods(material: Measured) -> list[str]:
     """Return how the figures were made: of both clocks that of each, and then what is the same."""
-    of_clocks = list(map(method, material.clocks))
-    figure = figures_sentence(material.clocks[0])
-    if isinstance(material, BothMaterial):
-        exact, wall = of_clocks
-        return [f"Instruction clock: {exact}", f"Wall clock: {wall}", figure]
-    return [f"{of_clocks[0]} {figure}"]
+    methods = list(map(method, material.clocks))
+    of_figures = list(map(figures_sentence, material.clocks))
+    together = [f"{text} {figure}" for text, figure in zip(methods, of_figures, strict=True)]
+    if not isinstance(material, BothMaterial):
+        return together
+    is_same = len({*of_figures}) == 1
+    exact, wall = methods if is_same else together
+    return [f"Instruction clock: {exact}", f"Wall clock: {wall}", *of_figures[:is_same]]
 
 
 def _warnings(material: Measured) -> Iterator[str]:
@@ -132,10 +138,16 @@ def _failures(material: Measured) -> list[str]:
 def _figures(material: Measured) -> Iterator[str]:
     """Yield the tables with what explains them, and what the other metrics did."""
     if isinstance(material, BothMaterial):
+        of_clocks = [
+            item
+            for clock_material in material.clocks
+            for item in figures(clock_material.result, clock_material.workloads)
+        ]
+        yield _listed("What the words mean:", definitions(of_clocks))
         yield _listed("On average:", clock_averages(material.both, material.workloads))
         tables = clock_mail_tables(material.both, material.workloads, TABLES, ROWS[TABLES])
         yield from map(_laid_out, tables)
-        yield wrapped(readings_legend(material.both))
+        yield wrapped(readings_legend(material.both, material.workloads, tables))
         return
     shown, others = chosen(figures(material.result, material.workloads))
     yield _listed("What the words mean:", definitions([*shown, *others]))
@@ -214,21 +226,40 @@ def _repeat(command: str) -> str:
         return f"To repeat it, with kteardown:\n\n  {on_one_line(command)}"
     kept: list[str] = []
     files: list[str] = []
-    for word in words:
+    is_patch = False
+    for n, word in enumerate(words):
+        # What follows the verb is a patch; after the first option it may be the option's value.
+        is_option = word.startswith("-") and word != "-"
+        is_patch = words[1:2] == ["try"] and (n == 2 or is_patch) and not is_option
         if kept and kept[-1] == "":
             kept.pop()
             continue
         if option := _OF_THE_HOST.fullmatch(word):
             kept += [] if option[2] else [""]
             continue
-        files += [_name_of(match[0]) for match in _LOCAL_PATH.finditer(word)]
-        kept.append(_LOCAL_PATH.sub(lambda match: _name_of(match[0]), word))
+        shown, names = _without_folders(word, is_patch=is_patch)
+        kept.append(shown)
+        files += names
     text = f"To repeat it, with kteardown:\n\n  {_command_lines(list(filter(None, kept)))}"
-    if not files:
-        return text
-    named = ", ".join(dict.fromkeys(files))
+    files = list(dict.fromkeys(files))
+    named = ", ".join(files)
     rest = "is not part of kteardown; ask for it" if len(files) == 1 else "are not part of it"
-    return f"{text}\n\n{wrapped(f'{named} {rest}.')}"
+    piped = "The patches that came on standard input (-) are not part of kteardown; ask for them."
+    sentences = [f"{named} {rest}."] * bool(files) + [piped] * ("-" in kept)
+    return "\n\n".join([text, *map(wrapped, sentences)])
+
+
+def _without_folders(word: str, *, is_patch: bool) -> tuple[str, list[str]]:
+    """Return a word of a command in which files of its host have their names alone, and these
+    names."""
+    _, _, value = word.partition("=")
+    if word == "-" or message_id(word) or message_id(value):
+        return word, []
+    if is_patch and not word.startswith("git:") and not commit_range(word):
+        name = _name_of(word)
+        return name, [name]
+    names = [_name_of(match[0]) for match in _LOCAL_PATH.finditer(word)]
+    return _LOCAL_PATH.sub(lambda match: _name_of(match[0]), word), names
 
 
 def _command_lines(words: Sequence[str]) -> str:

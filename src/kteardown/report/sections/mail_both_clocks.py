@@ -41,9 +41,13 @@ def clock_mail_tables(
     return [_table(title, rows, most_rows) for title, rows in list(groups.items())[:most]]
 
 
-def readings_legend(both: BothClocks) -> str:
-    """Return what the readings mean that occur; empty without one."""
-    occurring = {reading.reading for reading in (*both.metrics, *both.readings)}
+def readings_legend(
+    both: BothClocks, workloads: Mapping[str, Workload], tables: Sequence[MailTable]
+) -> str:
+    """Return what the readings mean of the averages and of ``tables``; empty without one."""
+    averages = _shown(both, both.metrics, workloads)
+    in_tables = {row[-1].text for table in tables for row in table.block.rows}
+    occurring = {reading.reading for reading in averages} | in_tables
     texts = [f"{reading}: {_MEANINGS[reading]}" for reading in READINGS if reading in occurring]
     return f"{'. '.join(texts)}." if texts else ""
 

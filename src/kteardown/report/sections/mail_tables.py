@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kteardown.judge.answer import judge
-from kteardown.judge.metrics import Group, headline_rows
+from kteardown.judge.metrics import Group, headline_rows, name_of
 from kteardown.judge.verdicts import VERDICTS
 from kteardown.model.clock import Clock
 from kteardown.model.judged import Comparison, Judged, MetricVerdict
@@ -268,11 +268,11 @@ def _slopes(clock: Clock, base: Law, law: Law, varying: Iterable[str]) -> str:
     if base.per_unit is None or law.per_unit is None:
         return ""
     unit = scale(law.unit, clock, [base.per_unit, law.per_unit])
-    sides = [number(side.per_unit / unit.divisor) for side in (base, law) if side.per_unit]
+    sides = [number(side / unit.divisor) for side in (base.per_unit, law.per_unit)]
     place = point_text({name: law.point[name] for name in law.point if name in varying})
     at = f" at {place}" if place else ""
     text = (
-        f"Cost of one more ({law.param}){at}: base {sides[0]}, changed {sides[-1]}"
+        f"Cost of one more ({law.param}){at}: base {sides[0]}, changed {sides[1]}"
         f"{'' if unit.unit == 'count' else f' {unit.unit}'}, "
         f"{change_of(law.ratio, law.ratio_ci)}, {law.verdict}"
     )
@@ -288,7 +288,8 @@ def definitions(shown: Sequence[Figures]) -> list[str]:
     for item in shown:
         spec = item.workload.metrics.get(item.group.metric) if item.workload else None
         if spec and spec.help:
-            name = item.group.name
+            # The percentiles of a metric have one explanation.
+            name = name_of(item.group.metric, spec)
             own = f" (as the {spec.reporter} reports it)" if spec.reporter != "agent" else ""
             texts[f"{_explained(name, spec.help)}{own}"] = None
     for item in shown:

@@ -15,6 +15,8 @@ from kteardown.report.material import Material
 from kteardown.visible import on_one_line
 
 _COMPILER = re.compile(r"\b(gcc|clang)\b.*?\b(\d+\.\d+\.\d+)\s*$")
+_COMPILER_LENGTH = 200
+"""Of a longer text, the time to search it grows with the square of its length."""
 _PATCHED = re.compile(r"patched:(.+?)(?:-[0-9a-f]{32})?@(.+)")
 _CONFIG = "a small configuration (tinyconfig, and what a server has on the measured paths)"
 _ORIGINS: Mapping[str, str] = {
@@ -143,7 +145,7 @@ def _guest(material: Material) -> str:
 def _built(facts: KernelFacts) -> str:
     if facts.source.partition(":")[0] in PREBUILT:
         return ""
-    compiler = _COMPILER.search(facts.compiler)
+    compiler = _COMPILER.search(facts.compiler[:_COMPILER_LENGTH])
     made_with = f"{compiler[1]} {compiler[2]}" if compiler else on_one_line(facts.compiler)
     return f", built with {made_with} and {_CONFIG}"
 
@@ -175,6 +177,10 @@ def kernel_lines(result: Result) -> Iterator[tuple[str, list[str]]]:
         which = f"patch{'es' * (len(patch_set.patches) != 1)} {numbers} of {patch_set.total}"
         if _is_part(facts) and patch_set.series in wholes:
             yield f"{shown} is {on} with {which} of {on_one_line(patch_set.series)} alone.", []
+            continue
+        if not patch_set.subjects:
+            count = which if _is_part(facts) else f"all {patch_set.total} patches"
+            yield f"{shown} is {on} with {count} of {on_one_line(patch_set.series)}.", []
             continue
         part = f" {which}" if _is_part(facts) else ""
         yield f"{shown} is {on} with{part}:", [on_one_line(text) for text in patch_set.subjects]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,3 +95,17 @@ def test_no_base_is_named_that_saves_no_time(
 def test_the_command_that_measures_has_all_but_the_dry_run() -> None:
     typed = "kteardown try './my patch' --dry-run --source debian:6.12"
     assert without_dry_run(typed) == "kteardown try './my patch' --source debian:6.12"
+
+
+def test_the_command_of_piped_patches_reads_a_pipe() -> None:
+    said = without_dry_run("kteardown try - --dry-run --quick", piped=True)
+    assert said.endswith(" | kteardown try - --quick")
+
+
+def test_the_command_starts_the_program_that_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "a b" / "kteardown"
+    monkeypatch.setattr(sys, "argv", [str(script)])
+    words = shlex.split(without_dry_run("kteardown try ./x.diff --dry-run"))
+    assert words == [str(script), "try", "./x.diff"]

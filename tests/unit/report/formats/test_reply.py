@@ -5,14 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from kteardown.model.faults import VoidTrials
 from kteardown.model.kernel_facts import PatchSet
 from kteardown.report.formats.cover import WIDTH
-from kteardown.report.material import Material
-from unit.report.contexts import contention, instructions, rich, wall
+from kteardown.report.material import BothMaterial, Material
+from kteardown.report.saved import material_of_folder
+from unit.report.contexts import contention, instructions, rich, wall, write_both
 from unit.report.rendered import TEXTS
 
 
@@ -137,3 +139,67 @@ def test_a_local_file_in_the_command_has_its_name_and_no_folder() -> None:
     assert "v3.mbox, linux are not part of" in said
     assert "ask for it" not in with_command("kteardown run freezer --set zombies=0:9:3")
     assert "unclosed ' quote" in with_command("unclosed ' quote")
+
+
+def test_a_patch_of_the_archive_is_whole_in_the_command() -> None:
+    address = "https://lore.kernel.org/all/20260301-1@kernel.org/"
+    for word in (address, f"--series={address}", "lore:20260301-1@kernel.org"):
+        said = with_command(f"kteardown try {word}").partition("\n\n  ")[2]
+        assert shlex.split(said.replace("\\\n", "")) == ["kteardown", "try", word]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "kteardown try patches/0001-x.patch",
+        "kteardown try --quick patches/0001-x.patch",
+        "kteardown try a/0001-x.patch b/0001-x.patch",
+        "kteardown compare zombies --series=patches/0001-x.patch",
+    ],
+)
+def test_a_patch_of_the_host_is_said_to_be_missing(typed: str) -> None:
+    said = with_command(typed)
+    assert "/" not in said.replace("To repeat", "")
+    assert said.endswith("\n\n0001-x.patch is not part of kteardown; ask for it.\n")
+
+
+def test_a_folder_of_patches_is_missing_and_a_range_is_not() -> None:
+    assert "\n\nmy-fix is not part of" in with_command("kteardown try my-fix --quick")
+    assert "part of" not in with_command("kteardown try origin/master..feature/x --quick")
+
+
+def test_piped_patches_are_said_to_be_missing() -> None:
+    said = with_command("kteardown try - --quick")
+    assert "kteardown try - --quick\n" in said and "standard input" in said
+
+
+def of_both(tmp_path: Path) -> BothMaterial:
+    material = material_of_folder(write_both(tmp_path))
+    assert isinstance(material, BothMaterial)
+    return material
+
+
+def test_a_reply_on_both_clocks_explains_its_words(tmp_path: Path) -> None:
+    text = TEXTS["reply"](of_both(tmp_path))
+    assert "- freezing user space: " in text.partition("On average:")[0]
+    assert "\n- zombies: " in text
+
+
+def test_of_clocks_with_other_boots_each_says_of_what_its_figures_are(tmp_path: Path) -> None:
+    both = of_both(tmp_path)
+    assert " ".join(TEXTS["reply"](both).split()).count("Figures are medians") == 1
+    exact, wall_clock = both.clocks
+    once = tuple(
+        c.model_copy(
+            update={
+                "base": c.base.model_copy(update={"boots": 1}),
+                "changed": c.changed.model_copy(update={"boots": 1}),
+            }
+        )
+        for c in exact.result.comparisons
+    )
+    alone = replace(exact, result=exact.result.model_copy(update={"comparisons": once}))
+    text = " ".join(TEXTS["reply"](replace(both, clocks=(alone, wall_clock))).split())
+    of_exact, _, of_wall = text.partition("Wall clock: ")
+    assert "without an interval" in of_exact and "interval over boots" not in of_exact
+    assert "interval over boots" in of_wall.partition("What the words mean")[0]

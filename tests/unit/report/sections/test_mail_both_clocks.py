@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kteardown.model.both_clocks import BothClocks
 from kteardown.report.material import BothMaterial
 from kteardown.report.saved import material_of_folder
 from kteardown.report.sections.mail_both_clocks import (
@@ -43,8 +44,19 @@ def test_a_table_has_what_the_clocks_disagree_about_and_the_last_rows(both: Both
     assert [row[-1].text for row in table.block.rows] == ["disagree"]
 
 
-def test_only_the_readings_that_occur_are_explained(both: BothMaterial) -> None:
-    assert readings_legend(both.both).startswith("agree: ")
-    assert "disagree" not in readings_legend(both.both)
+def test_only_the_readings_that_a_line_has_are_explained(both: BothMaterial) -> None:
+    def explained(readings: BothClocks) -> str:
+        tables = clock_mail_tables(readings, both.workloads, 3, 2)
+        return readings_legend(readings, both.workloads, tables)
+
+    assert explained(both.both).startswith("agree: ")
+    assert "disagree" not in explained(both.both)
+    first, *others = both.both.readings
+    hidden = first.model_copy(update={"metric": "no_headline_ns", "reading": "wall only"})
+    shown = first.model_copy(update={"reading": "wall only"})
+    with_hidden = both.both.model_copy(update={"readings": (*both.both.readings, hidden)})
+    with_shown = both.both.model_copy(update={"readings": (*others, shown)})
+    assert "wall only" not in explained(with_hidden)
+    assert "wall only: " in explained(with_shown)
     nothing = both.both.model_copy(update={"readings": (), "metrics": ()})
-    assert readings_legend(nothing) == ""
+    assert explained(nothing) == ""

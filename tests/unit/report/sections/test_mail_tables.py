@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -190,3 +191,29 @@ def test_of_the_other_metrics_the_worse_ones_are_first() -> None:
     said = other_metrics(result, MATERIAL.workloads, 1)
     assert said[0].startswith("freezer-skip-nofreeze: thawing all tasks (")
     assert said[0].endswith("worse") and said[1] == f"and {len(said) - 1} more"
+
+
+@pytest.mark.parametrize(
+    ("base", "changed", "said"),
+    [(100.0, 0.0, ("100", "0")), (0.0, 100.0, ("0", "100")), (0.0, 0.0, ("0", "0"))],
+)
+def test_a_slope_of_zero_is_one(base: float, changed: float, said: tuple[str, str]) -> None:
+    laws = (
+        growing("base", "linear", per_unit=base),
+        growing(FIRST.variant, "linear", per_unit=changed, verdict="better", ratio=None),
+    )
+    item = replace(FIRST, result=MATERIAL.result.model_copy(update={"laws": laws}))
+    (text,) = [note for note in table_of(item, 72, 8).notes if "Cost of one more" in note]
+    sides = re.search(r"base ([\d.]+), changed ([\d.]+)", text)
+    assert sides is not None
+    assert tuple(map(float, sides.groups())) == tuple(map(float, said))
+
+
+def test_all_statistics_of_a_metric_have_one_explanation() -> None:
+    percentiles = [
+        replace(
+            FIRST, group=replace(FIRST.group, statistic=name, name=f"{FIRST.group.name} ({name})")
+        )
+        for name in ("p50", "p99")
+    ]
+    assert definitions(percentiles) == definitions([FIRST])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -125,3 +126,22 @@ def test_the_method_of_each_clock() -> None:
     assert "number of instructions" in method(instructions())
     assert "real time" in method(wall()) and "base twice as often" in method(wall())
     assert "at each of the two costs" in method(contention())
+
+
+def test_a_series_without_subjects_is_told_by_the_number_of_its_patches() -> None:
+    whole = PatchSet(series="fast", patches=(1, 2), total=2)
+    part = PatchSet(series="fast", patches=(2,), total=2)
+    assert lines_of(base=facts(), fast=facts(patches=whole)) == [
+        ("fast is the base with all 2 patches of fast.", [])
+    ]
+    assert lines_of(base=facts(), second=facts(patches=part)) == [
+        ("second is the base with patch 2 of 2 of fast.", [])
+    ]
+
+
+def test_a_compiler_of_any_length_takes_no_time() -> None:
+    base = facts().model_copy(update={"compiler": "gcc " * 100_000})
+    result = instructions().result.model_copy(update={"kernels": {"base": base}})
+    started = time.process_time()
+    assert "built with gcc" in base_sentence(result)
+    assert time.process_time() - started < 1
