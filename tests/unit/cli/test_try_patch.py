@@ -31,6 +31,7 @@ OURS = "".join(f"int before_{n};\nint old_{n};\nint after_{n};\n" for n in (1, 2
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A tree of a kernel with the file that the sample mails change, as the name of a source."""
     monkeypatch.setenv("KTEARDOWN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("KTEARDOWN_RUNS", str(tmp_path / "runs"))
     tree = tmp_path / "linux"
     (tree / "kernel").mkdir(parents=True)
     files = {
