@@ -105,7 +105,22 @@ def find_base(
     source = sources.identify(base.source)
     unfit = warnings(base.patches, source, sources.tree(source), version)
     hints = () if base.how == "exactly" else from_releases
-    return replace(base, left_out=tuple(left_out), warnings=(*unfit, *hints))
+    base = replace(base, left_out=tuple(left_out))
+    first = () if fetch else _fetched_first(base, attempts, version)
+    return replace(base, warnings=(*unfit, *hints, *first))
+
+
+def _fetched_first(base: Base, attempts: Sequence[TriedSource], version: str) -> list[str]:
+    """Return which source would be fetched before ``base`` is taken, as a sentence."""
+    absent = [attempt.source for attempt in attempts if attempt.how == "not here"]
+    meant = [spec for spec in absent if version and version == release_of(spec)]
+    takes_it_as_it_is = base.how in _TAKES and not base.left_out
+    wanted = meant or ([] if takes_it_as_it_is else absent)
+    return [
+        f"without --dry-run, kteardown fetches {spec} first, and measures there if it takes the "
+        "series"
+        for spec in wanted[:1]
+    ]
 
 
 def _fetched(

@@ -408,3 +408,22 @@ def test_what_cannot_be_fetched_is_no_answer_about_the_series(
             fetch=False,
         )
     assert tried.value.hint.startswith("leave out --dry-run, which does not fetch kernel.org:7.2")
+
+
+@pytest.mark.parametrize(("version", "named"), [("", False), ("7.2", True), ("6.1", False)])
+def test_a_dry_run_says_which_source_would_come_first(
+    kernels: Path, tmp_path: Path, version: str, named: bool
+) -> None:
+    patches = series(kernels, tmp_path, "c1", [("kernel/freezer.c", *STAMP)])
+    sources = Sources(tmp_path / "cache", SilentReporter())
+    base = find_base(
+        patches,
+        sources,
+        lambda _: (),
+        specs=["kernel.org:7.2", f"git:{kernels}@c1"],
+        version=version,
+        fetch=False,
+    )
+    assert base.how == "exactly"
+    fetched_first = [text for text in base.warnings if "kernel.org:7.2 first" in text]
+    assert bool(fetched_first) == named
