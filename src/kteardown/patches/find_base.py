@@ -98,7 +98,7 @@ def find_base(
         hint = advice(patches, attempts, sources, base_commit, version)
         absent = [a for a in attempts if a.how == "not here" and not fetch]
         if absent:
-            hint = f"leave out --dry-run, which does not fetch {absent[0].source}; or {hint}"
+            hint = f"{hint} Or leave out --dry-run, which does not fetch {absent[0].source}."
         raise nothing_takes_it(
             patches, attempts, [*from_releases, *([where] if where else [])], hint
         )

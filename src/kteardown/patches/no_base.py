@@ -26,11 +26,11 @@ class NoSourceError(LabError):
 def no_source(attempts: Sequence[TriedSource], version: str) -> NoSourceError:
     """Return the error for ``attempts`` of which none has a tree: that of a dry run, or why nothing
     could be fetched."""
-    own = "give your own tree: --source git:~/linux."
     if any(attempt.reason != ABSENT for attempt in attempts):
         return NoSourceError(
             "\n  ".join(("no kernel source can be used:", *(a.sentence() for a in attempts))),
-            hint=f"check the network and the space on the disk, or {own}",
+            hint="check the network and the space on the disk, or give your own tree: --source "
+            "git:~/linux.",
         )
     named = [attempt.source for attempt in attempts]
     first = next((spec for spec in named if version and release_of(spec) == version), named[0])
@@ -39,7 +39,7 @@ def no_source(attempts: Sequence[TriedSource], version: str) -> NoSourceError:
         f"--dry-run fetches no kernel source, and {none} on this machine",
         hint=(
             f"leave out --dry-run, so that kteardown fetches {first} (about {USUAL_MB} MB, "
-            f"{TREE_GB} GB when unpacked), or {own}"
+            f"{TREE_GB} GB when unpacked), or give your own tree: --source git:~/linux."
         ),
     )
 

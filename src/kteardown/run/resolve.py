@@ -206,12 +206,12 @@ def base_and_variants(
     bases = list(dict.fromkeys(fork for fork, _ in forks))
     if len(bases) != 1:
         patches = [name for name in series if is_patch(name)]
-        found = f"; or let kteardown find it: {try_command(patches[0])}" if patches else "."
+        found = f" Or let kteardown find it: {try_command(patches[0])}" if patches else ""
         raise InputError(
             f"--branch: the branches begin at different commits: {', '.join(bases)}"
             if bases
             else "the base kernel is not given: --source is missing",
-            hint=f"add --source git:PATH@REV or --source debian:6.12{found}",
+            hint=f"add a base: --source git:PATH@REV or --source debian:6.12.{found}",
         )
     return f"git:{repository.absolute()}@{bases[0]}", variants
 

@@ -207,6 +207,6 @@ def test_a_wrong_name_is_found_before_anything_is_imported() -> None:
         "slow = [name for name in ('numpy', 'scipy', 'rich.progress') if name in sys.modules]\n"
         "print('imported:', *slow)"
     )
-    argv = [sys.executable, "-c", program]
+    argv = [sys.executable, "-P", "-c", program]
     printed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     assert printed == "there is no file nofile\nimported:\n"

@@ -14,9 +14,7 @@ from kteardown.report.formatting import counted
 from kteardown.report.material import Material
 from kteardown.visible import on_one_line
 
-_COMPILER = re.compile(r"\b(gcc|clang)\b.*?\b(\d+\.\d+\.\d+)\s*$")
-_COMPILER_LENGTH = 200
-"""Of a longer text, the time to search it grows with the square of its length."""
+_COMPILERS = ("gcc", "clang")
 _PATCHED = re.compile(r"patched:(.+?)(?:-[0-9a-f]{32})?@(.+)")
 _CONFIG = "a small configuration (tinyconfig, and what a server has on the measured paths)"
 _ORIGINS: Mapping[str, str] = {
@@ -145,8 +143,11 @@ def _guest(material: Material) -> str:
 def _built(facts: KernelFacts) -> str:
     if facts.source.partition(":")[0] in PREBUILT:
         return ""
-    compiler = _COMPILER.search(facts.compiler[:_COMPILER_LENGTH])
-    made_with = f"{compiler[1]} {compiler[2]}" if compiler else on_one_line(facts.compiler)
+    # "x86_64-linux-gnu-gcc (Debian 12.2.0-14+deb12u1) 12.2.0": a name, and the version at the end.
+    name = next((name for name in _COMPILERS if name in facts.compiler), "")
+    version = facts.compiler.split()[-1] if name else ""
+    is_version = version[:1].isdecimal()
+    made_with = f"{name} {version}" if is_version else on_one_line(facts.compiler)
     return f", built with {made_with} and {_CONFIG}"
 
 
