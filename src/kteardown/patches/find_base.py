@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from kteardown.errors import LabError
+from kteardown.errors import BuildError, LabError
 from kteardown.kernels import apply_patches, git
 from kteardown.kernels.source import Source, Sources, package_from_json
 from kteardown.patches.failing_hunks import failing_hunks
@@ -93,21 +93,34 @@ def find_base(
         left_out = []
     base = base or _fitted(patches, attempts, sources, store, version)
     if base is None:
-        same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
-        where = made_between({name: same[name] for name in by_version(list(same))}, len(images))
-        hint = advice(patches, attempts, sources, base_commit, version)
-        absent = [a for a in attempts if a.how == "not here" and not fetch]
-        if absent:
-            hint = f"{hint} Or leave out --dry-run, which does not fetch {absent[0].source}."
-        raise nothing_takes_it(
-            patches, attempts, [*from_releases, *([where] if where else [])], hint
-        )
+        raise _nothing(patches, attempts, sources, base_commit, version, from_releases, fetch=fetch)
     source = sources.identify(base.source)
     unfit = warnings(base.patches, source, sources.tree(source), version)
     hints = () if base.how == "exactly" else from_releases
     base = replace(base, left_out=tuple(left_out))
     first = () if fetch else _fetched_first(base, attempts, version)
     return replace(base, warnings=(*unfit, *hints, *first))
+
+
+def _nothing(
+    patches: Sequence[Path],
+    attempts: Sequence[TriedSource],
+    sources: Sources,
+    base_commit: str,
+    version: str,
+    from_releases: Sequence[str],
+    *,
+    fetch: bool,
+) -> BuildError:
+    """Return the error if no source takes the series."""
+    same = {a.source: a.same for a in attempts if not a.source.startswith("git:")}
+    files = len(pre_images(patches))
+    where = made_between({name: same[name] for name in by_version(list(same))}, files)
+    hint = advice(patches, attempts, sources, base_commit, version)
+    absent = [a for a in attempts if a.how == "not here" and not fetch]
+    if absent:
+        hint = f"{hint} Or leave out --dry-run, which does not fetch {absent[0].source}."
+    return nothing_takes_it(patches, attempts, [*from_releases, *([where] if where else [])], hint)
 
 
 def _fetched_first(base: Base, attempts: Sequence[TriedSource], version: str) -> list[str]:
