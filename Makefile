@@ -51,8 +51,9 @@ setup-dev: .venv/.ready-dev
 	@scripts/setup dev
 
 # One series, one workload and three sizes: the first answer. scripts/recording.py records the same.
+# PATH is that of the user's shell, so that the commands which it names work there.
 demo: .venv/.ready
-	@.venv/bin/kteardown run freezer --quick --variant freezer-skip-exited --workload zombies --set zombies=0,3000,6000
+	@PATH="$${PATH#*:}" .venv/bin/kteardown run freezer --quick --variant freezer-skip-exited --workload zombies --set zombies=0,3000,6000
 	@echo
 	@echo "Now your own patch: git -C ~/linux diff | .venv/bin/kteardown try - --dry-run   (without --dry-run: measure it)"
 	@echo "The whole experiment, with another series, more sizes and the cgroup freezer: .venv/bin/kteardown run freezer"
