@@ -25,9 +25,11 @@ def functions_by_headers(patches: Sequence[Path]) -> list[ChangedFunction]:
         before: list[str] = []
         for line in patch.read_text(errors="replace").splitlines():
             if match := _FILE.match(line):
-                file, header = match[1], None
+                file = match[1]
+                header = None
             elif match := _HEADER.match(line):
-                header, before = match[1], []
+                header = match[1]
+                before = []
             elif header is not None and line[:1] in ("+", "-"):
                 begins = named_function(header, before, line[1:])
                 name = function_name(_WORD.findall(begins or ""))

@@ -21,7 +21,8 @@ def check(given: CommitRange) -> None:
     match = _SPAN.fullmatch(given.span)
     if match is None:
         raise InputError(f"{given.typed} names no range of commits", hint=_CHECK_PATH)
-    base, topic = match["base"], match["topic"] or "HEAD"
+    base = match["base"]
+    topic = match["topic"] or "HEAD"
     base_commit, topic_commit = (_commit(given, name) for name in (base, topic))
     argv = ("rev-list", "--max-count=1", f"{base_commit}..{topic_commit}")
     if git.run_reading(repository, *argv).text:

@@ -89,7 +89,8 @@ def _range_of_folder(what: str) -> CommitRange | None:
     if rest == what:
         return None
     for at in [match.start() for match in re.finditer("@", rest)][::-1]:
-        path, span = rest[:at], rest[at + 1 :]
+        path = rest[:at]
+        span = rest[at + 1 :]
         if path and _SPAN.fullmatch(span) and Path(path).expanduser().is_dir():
             return CommitRange(what, path, span)
     return None
