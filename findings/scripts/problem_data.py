@@ -186,7 +186,7 @@ def _is_bounded(part: dict[str, Any]) -> bool:
 def _last_slope(part: dict[str, Any]) -> float:
     sizes = part["sizes"]
     costs = part["costs"]
-    return float(costs[-1] - costs[-2]) / (sizes[-1] - sizes[-2])
+    return float((costs[-1] - costs[-2]) / (sizes[-1] - sizes[-2]))
 
 
 def _measured(

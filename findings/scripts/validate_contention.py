@@ -58,7 +58,7 @@ class Count:
 
 def pair(base: Sequence[BootRecords], changed: Sequence[BootRecords]) -> list[BootRecords]:
     """Return the boots of a run with base and one variant: blocks are numbered from 0 on."""
-    boots = []
+    boots: list[BootRecords] = []
     for kernel, of_kernel in ((BASE, base), ("changed", changed)):
         blocks = sorted({boot.start.block for boot in of_kernel})
         for boot in of_kernel:
