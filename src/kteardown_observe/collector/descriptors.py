@@ -18,6 +18,7 @@ these, each of them counts it.
 from typing import Dict, List, Optional, Set, Tuple
 
 from kteardown_observe.collector.files import Host, Malformed, Unreadable, Visit, number_in, shown
+from kteardown_observe.collector.namespaces import put_network_namespaces
 from kteardown_observe.collector.tally import CountTable, Tally
 
 FDINFO_MOST = 16 << 20
@@ -182,6 +183,8 @@ def read_descriptors(host: Host, counts: CountTable) -> None:
         sums.tallies[name].number = len(sums.known[name])
     counts.put_visited(visit, "/proc/PID/fd", sums.tallies, host.process_name)
     counts.put_visited(visit, "/proc/PID/fdinfo", sums.inside, sums.name_inside)
+    networks = {f"net:{number}" for number in sums.known[KEPT["net"]]}
+    put_network_namespaces(host, counts, networks, visit)
     for name, detail in sums.incomplete.items():
         counts.counts.get(name, {})["complete"] = False
         counts.miss([name], "time", detail)

@@ -102,6 +102,7 @@ def test_two_processes_that_share(tmp_path: Path) -> None:
         "eventfds": 1,
         "deleted_files": 1,
         "kept_network_namespaces": 1,
+        "network_namespaces": 1,
         "epoll_items": 3,
         "inotify_watches": 2,
         "fanotify_marks": 2,
