@@ -1,5 +1,7 @@
 """The sentences of what was present, without marks of any format."""
 
+from collections.abc import Sequence
+
 from kteardown.catalogue.releases import version_of
 from kteardown.report.formatting import saved_percent
 from kteardown.visible import on_one_line
@@ -174,9 +176,9 @@ def basis_text(present: PresentProblem, host: ObservedMachine) -> str:
     cost = present.cost
     if cost is None:
         return ""
-    where = f"measured on {' and '.join(cost.releases)}"
+    where = f"measured on {_listed(cost.releases)}"
     if version_of(host.release or "") is None:
-        where += ", since the release of this machine is not known"
+        where += " (the release of this machine is unknown)"
     elif all(version_of(name) != version_of(host.release or "") for name in cost.releases):
         where += ", the nearest to this release"
     if host.arch and host.arch != ARCH:
@@ -185,6 +187,11 @@ def basis_text(present: PresentProblem, host: ObservedMachine) -> str:
         where += f", with up to {cost.reach:,}; here are {_short(present.beyond)} times as many"
     growth = "; it grows faster than their number" if cost.is_superlinear else ""
     return f"{where}{growth}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return ``6.1, 6.12 and 7.2``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def relief_text(present: PresentProblem) -> str:

@@ -40,7 +40,7 @@ SOCKETS = {
     "netlink_sockets": ("NETLINK",),
 }
 """The protocols of /proc/net/protocols for each count."""
-SLEEP_STATES = (b"freeze", b"standby", b"mem", b"disk")
+SLEEP_STATES = (b"mem", b"disk")
 TCP = {"tcp_sockets": "alloc", "tcp_time_wait": "tw", "tcp_orphans": "orphan"}
 PROBES = {"uprobes": "uprobe_events", "kprobes": "kprobe_events"}
 
@@ -88,12 +88,16 @@ def parse_key_user(line: bytes) -> Tuple[int, int]:
 
 
 def _read_sleep_states(host: Host, counts: CountTable) -> None:
-    """Count how this machine can be suspended; a server often cannot."""
+    """Count how this machine can be suspended; a server often cannot.
+
+    A kernel that cannot has no such file. Then there must be another one, of a mounted sysfs.
+    """
     try:
         words = host.read(f"{host.sys}/power/state", 4096).split()
     except Unreadable as failure:
         if failure.reason != "not there":
             raise
+        host.read(f"{host.sys}/devices/system/cpu/possible", 4096)
         words = []
     counts.put("sleep_states", len([word for word in words if word in SLEEP_STATES]))
 
