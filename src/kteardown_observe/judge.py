@@ -12,6 +12,7 @@ from kteardown_observe.estimate import (
     estimate,
     improvements,
 )
+from kteardown_observe.limits import JudgedLimits, judge_limits
 
 _MILLION = 1e6
 _KB_FOR_A_MILLION = 1024
@@ -64,6 +65,7 @@ class Judgement:
     present: tuple[PresentProblem, ...]
     absent: tuple[LiveProblem, ...]
     unknown: tuple[tuple[LiveProblem, str], ...]
+    limits: JudgedLimits
 
 
 def judge(counts: MachineCounts) -> Judgement:
@@ -84,7 +86,7 @@ def judge(counts: MachineCounts) -> Judgement:
         else:
             absent.append(problem)
     here.sort(key=lambda present: -present.harm)
-    return Judgement(counts, tuple(here), tuple(absent), tuple(unknown))
+    return Judgement(counts, tuple(here), tuple(absent), tuple(unknown), judge_limits(counts))
 
 
 def has_problem(problem: LiveProblem, counts: MachineCounts, least: int) -> bool:

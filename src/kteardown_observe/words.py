@@ -9,6 +9,7 @@ from kteardown_observe.calibrate import ARCH, InstructionRate
 from kteardown_observe.counts import MachineCounts, ObservedMachine
 from kteardown_observe.estimate import INSTRUCTIONS, CostEstimate, Improvement
 from kteardown_observe.judge import Judgement, PresentProblem
+from kteardown_observe.limit_words import limits_text
 
 _WIDE = 1.1
 """A range is printed if its high end is more than this many times its low end."""
@@ -62,7 +63,8 @@ def summary_text(judgement: Judgement) -> str:
     absent = f"{len(judgement.absent)} {'is' if len(judgement.absent) == 1 else 'are'} not"
     rest = f", and {unknown} could not be counted" if unknown else ""
     number_here = f"{here} {'is' if here == 1 else 'are'}" if here else "none is"
-    return f"looked for {looked_for} problems: {number_here} here, {absent}{rest}"
+    problems = f"looked for {looked_for} problems: {number_here} here, {absent}{rest}"
+    return f"{problems}; {limits_text(judgement.limits)}"
 
 
 def title_text(present: PresentProblem) -> str:
@@ -215,8 +217,10 @@ def _relief(improvement: Improvement) -> str:
 def unknown_text(judgement: Judgement) -> str:
     """Return what was not counted, or not all of it, by reason; empty if all was."""
     by_reason: dict[str, list[str]] = {}
-    for problem, reason in judgement.unknown:
-        by_reason.setdefault(on_one_line(reason), []).append(problem.name)
+    unknown = [(problem.name, reason) for problem, reason in judgement.unknown]
+    unknown += [(limit.name, reason) for limit, reason in judgement.limits.unknown]
+    for name, reason in unknown:
+        by_reason.setdefault(on_one_line(reason), []).append(name)
     reasons = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
     if not reasons:
         return ""

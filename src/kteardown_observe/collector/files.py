@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from typing import Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 NAME_MOST = 100
 READ_MOST = 65536
@@ -104,6 +104,12 @@ class Host:
         self.descriptors_visit: Optional[Visit] = None
         """The visit that found them."""
         self.process_names: Dict[int, str] = {}
+        self.kernel_threads = 0
+        """How many /proc has listed: none in the PID namespace of a container."""
+        self.inotify: Dict[int, Tuple[int, int]] = {}
+        """Instances and watches of each process that has any."""
+        self.limits: Dict[str, Dict[str, Any]] = {}
+        """How many there are and may be, by the name of the limit."""
         self.quota_folders: List[str] = []
         """The folders of the cgroups with a limit of CPU time."""
 
