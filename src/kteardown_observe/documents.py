@@ -35,6 +35,7 @@ def _problem(present: PresentProblem) -> dict[str, Any]:
         "name": present.problem.name,
         "title": present.problem.title,
         "event": present.problem.event,
+        "part_of": present.problem.part_of,
         "number": present.number,
         "is_complete": present.is_complete,
         "owners": [owner.model_dump() for owner in present.owners],

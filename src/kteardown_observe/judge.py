@@ -67,6 +67,19 @@ class Judgement:
     unknown: tuple[tuple[LiveProblem, str], ...]
     limits: JudgedLimits
 
+    @property
+    def teardowns(self) -> Sequence[tuple[PresentProblem, Sequence[PresentProblem]]]:
+        """Every problem that is part of no other one that is present, with its parts; the worst
+        first, by the worst of its parts."""
+        names = {present.problem.name for present in self.present}
+        groups: dict[str, list[PresentProblem]] = {}
+        for present in self.present:
+            whole = present.problem.part_of
+            groups.setdefault(whole if whole in names else present.problem.name, []).append(present)
+        for name, group in groups.items():
+            group.sort(key=lambda present: present.problem.name != name)
+        return [(group[0], group[1:]) for group in groups.values()]
+
 
 def judge(counts: MachineCounts) -> Judgement:
     """Return which problems a machine has.

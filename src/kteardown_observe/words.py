@@ -136,6 +136,11 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def part_text(part: PresentProblem) -> str:
+    """Return a problem that the teardown of another one causes."""
+    return f"{title_text(part)}; {cost_text(part)}"
+
+
 def time_text(present: PresentProblem, rate: InstructionRate | None) -> str:
     """Return how much CPU time it takes on this machine, as a range.
 

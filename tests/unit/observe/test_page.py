@@ -46,6 +46,14 @@ def test_limits_are_printed_only_if_the_machine_is_close() -> None:
     assert "EAGAIN" not in text_of(far, None) + markdown_of(far, None)
 
 
+def test_parts_of_a_teardown_have_no_page_of_their_own() -> None:
+    found = judge(counts(network_namespaces=counted(3000), veth_pairs=counted(4000)))
+    text = text_of(found, None)
+    assert text.count("measured on") == 1
+    assert "    pairs of veth devices: 4,000; " in text
+    assert "  - pairs of veth devices: 4,000; " in markdown_of(found, None)
+
+
 def test_markdown_has_a_heading_for_each_problem() -> None:
     lines = markdown_of(ZOMBIES, None).splitlines()
     assert [line for line in lines if line.startswith("## zombies")]
