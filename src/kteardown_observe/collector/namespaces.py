@@ -32,7 +32,8 @@ def put_network_namespaces(host: Host, counts: CountTable, links: Set[str], visi
     number = len(host.network_namespaces)
     if number:
         name = NAMESPACES["net"]
-        counts.put(name, number, all(known.complete() for known in host.network_visits))
+        whole = all(known.complete() for known in host.network_visits)
+        counts.put(name, number, whole and host.namespaces_visit is not None)
         least = min(host.network_visits, key=lambda known: known.seen / max(1, known.of))
         counts.counts[name].update(seen=least.seen, of=least.of)
 
