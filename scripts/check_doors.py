@@ -70,6 +70,7 @@ OTHER_FILES = {
     "kteardown_observe/collector/main.py:peak_kb": "/proc/self/status",
     "kteardown_observe/collector/tracing.py": "tracefs",
     "kteardown_observe/counts.py:read_counts": "counts that the user named",
+    "kteardown_observe/limits.py": "a table of this package",
     "kteardown_observe/verb.py:_replace_text": "files that the user asked for",
     "kteardown_history/sql/database.py": "texts of this package",
 }

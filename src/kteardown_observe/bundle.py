@@ -14,6 +14,7 @@ PACKAGE = "kteardown_observe.collector"
 MODULES = (
     "files",
     "tally",
+    "limits",
     "cgroup_totals",
     "machine",
     "memory",

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from kteardown.catalogue.problems import load_problems
 from kteardown_observe import words
 from kteardown_observe.judge import Judgement, PresentProblem
+from kteardown_observe.limit_words import percent
+from kteardown_observe.limits import JudgedLimits, load_limits
 
 _COLUMNS = ("problem", "first", "second", "cost, first", "cost, second")
 
@@ -33,6 +35,7 @@ def comparison_text(first: Judgement, second: Judgement) -> str:
     lines = [f"first: {words.machine_text(first.counts)}"]
     lines += [f"second: {words.machine_text(second.counts)}"]
     rows = [_COLUMNS, *(_row(pair, first, second) for pair in pairs(first, second))]
+    rows += _limit_rows(first.limits, second.limits)
     if len(rows) == 1:
         return "\n".join([*lines, "", "neither has a problem that kteardown knows"]) + "\n"
     widths = [max(len(row[at]) for row in rows) for at in range(len(_COLUMNS))]
@@ -52,6 +55,17 @@ def _row(pair: ProblemPair, first: Judgement, second: Judgement) -> tuple[str, .
         _cost(pair.first),
         _cost(pair.second),
     )
+
+
+def _limit_rows(first: JudgedLimits, second: JudgedLimits) -> Iterator[tuple[str, ...]]:
+    """Yield the limits of the kernel that either is close to, each with its shares."""
+    close = {used.limit.name for used in (*first.close, *second.close)}
+    shares = [
+        {used.limit.name: percent(used) for used in limits.used} for limits in (first, second)
+    ]
+    for limit in load_limits():
+        if limit.name in close:
+            yield limit.name, *(share.get(limit.name, "not read") for share in shares), "", ""
 
 
 def _number(name: str, present: PresentProblem | None, judgement: Judgement) -> str:

@@ -41,8 +41,8 @@ class CountOwner(_Model):
     number: Number
 
 
-class ObjectCount(_Model):
-    """``number`` is that of the whole machine, or at least so many if the count is not complete.
+class _VisitedCount(_Model):
+    """``number``: at least so many, if the count is not complete.
 
     ``seen`` and ``of``: how many processes or cgroups were looked at, and how many there are.
     """
@@ -51,9 +51,6 @@ class ObjectCount(_Model):
     complete: bool = True
     seen: Number | None = None
     of: Number | None = None
-    how: Text = ""
-    """What the number is, if its name does not say it."""
-    largest: Annotated[tuple[CountOwner, ...], Field(max_length=20)] = ()
 
     @property
     def is_nearly_complete(self) -> bool:
@@ -61,11 +58,28 @@ class ObjectCount(_Model):
         visited = self.seen is not None and self.of is not None
         return self.complete or (visited and (self.seen or 0) >= _NEARLY * (self.of or 0))
 
+
+class ObjectCount(_VisitedCount):
+    """``number`` is that of the whole machine."""
+
+    how: Text = ""
+    """What the number is, if its name does not say it."""
+    largest: Annotated[tuple[CountOwner, ...], Field(max_length=20)] = ()
+
     def amount(self, of: Literal["number", "largest"]) -> int:
         """Return the number of the whole machine, or of the owner that has most."""
         if of == "number":
             return self.number
         return max((owner.number for owner in self.largest), default=0)
+
+
+class LimitUse(_VisitedCount):
+    """How many there are of what the kernel limits to ``bound``. If each owner has the limit, of
+    the one that is fullest."""
+
+    name: Name
+    bound: Annotated[int, Field(ge=1, le=2**64)]
+    owner: Text = ""
 
 
 class MissingCounts(_Model):
@@ -164,6 +178,8 @@ class MachineCounts(_Model):
     machine: ObservedMachine | None = None
     counts: Annotated[dict[Name, ObjectCount], Field(max_length=1000)]
     missing: Annotated[tuple[MissingCounts, ...], Field(max_length=1000)] = ()
+    limits: Annotated[tuple[LimitUse, ...], Field(max_length=100)] | None = None
+    """None: the collector did not read them."""
     calibration: Annotated[tuple[Calibration, ...], Field(max_length=100)] | None = None
     rates: WatchedRates | None = None
 

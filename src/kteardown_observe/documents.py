@@ -6,6 +6,7 @@ from typing import Any
 from kteardown_observe.calibrate import InstructionRate
 from kteardown_observe.estimate import INSTRUCTIONS
 from kteardown_observe.judge import Judgement, PresentProblem
+from kteardown_observe.limits import limit_document
 
 FORMAT = 1
 """Of the JSON."""
@@ -22,6 +23,8 @@ def document_of(judgement: Judgement, rate: InstructionRate | None) -> dict[str,
         "problems": [_problem(present) for present in judgement.present],
         "absent": [problem.name for problem in judgement.absent],
         "unknown": {problem.name: reason for problem, reason in judgement.unknown},
+        "limits": [limit_document(used) for used in judgement.limits.used],
+        "unknown_limits": {limit.name: reason for limit, reason in judgement.limits.unknown},
         "rate": asdict(rate) if rate else None,
         "rates": counts.rates.model_dump() if counts.rates else None,
     }
@@ -32,6 +35,7 @@ def _problem(present: PresentProblem) -> dict[str, Any]:
         "name": present.problem.name,
         "title": present.problem.title,
         "event": present.problem.event,
+        "part_of": present.problem.part_of,
         "number": present.number,
         "is_complete": present.is_complete,
         "owners": [owner.model_dump() for owner in present.owners],
@@ -68,6 +72,7 @@ def openmetrics_of(judgement: Judgement) -> str:
         _family("problem_present", "Whether so many are a problem.", is_present),
         _costs("problem_cost_instructions", "Instructions that a problem costs.", work),
         _costs("problem_memory_bytes", "Memory that a problem keeps.", memory, "bytes", _KB),
+        _limits(judgement),
         [f"# TYPE {cpu} gauge", f"# UNIT {cpu} seconds"],
         [f"# HELP {cpu} CPU time that the collector took."],
         [f"{cpu} {counts.taken.cpu_s:g}", "# EOF"],
@@ -91,6 +96,14 @@ def _family(name: str, help_text: str, values: dict[str, int]) -> list[str]:
     return lines + [
         f'kteardown_{name}{{problem="{key}"}} {value}' for key, value in sorted(values.items())
     ]
+
+
+def _limits(judgement: Judgement) -> list[str]:
+    name = "kteardown_limit_used_ratio"
+    lines = [f"# TYPE {name} gauge", f"# UNIT {name} ratio"]
+    lines += [f"# HELP {name} How much of a limit of the kernel is used; 1 if it is reached."]
+    shares = sorted((used.limit.name, used.share) for used in judgement.limits.used)
+    return lines + [f'{name}{{limit="{limit}"}} {share:.6f}' for limit, share in shares]
 
 
 def _costs(

@@ -12,6 +12,7 @@ from kteardown_observe.estimate import (
     estimate,
     improvements,
 )
+from kteardown_observe.limits import JudgedLimits, judge_limits
 
 _MILLION = 1e6
 _KB_FOR_A_MILLION = 1024
@@ -64,6 +65,20 @@ class Judgement:
     present: tuple[PresentProblem, ...]
     absent: tuple[LiveProblem, ...]
     unknown: tuple[tuple[LiveProblem, str], ...]
+    limits: JudgedLimits
+
+    @property
+    def teardowns(self) -> Sequence[tuple[PresentProblem, Sequence[PresentProblem]]]:
+        """Every problem that is part of no other one that is present, with its parts; the worst
+        first, by the worst of its parts."""
+        names = {present.problem.name for present in self.present}
+        groups: dict[str, list[PresentProblem]] = {}
+        for present in self.present:
+            whole = present.problem.part_of
+            groups.setdefault(whole if whole in names else present.problem.name, []).append(present)
+        for name, group in groups.items():
+            group.sort(key=lambda present: present.problem.name != name)
+        return [(group[0], group[1:]) for group in groups.values()]
 
 
 def judge(counts: MachineCounts) -> Judgement:
@@ -84,7 +99,7 @@ def judge(counts: MachineCounts) -> Judgement:
         else:
             absent.append(problem)
     here.sort(key=lambda present: -present.harm)
-    return Judgement(counts, tuple(here), tuple(absent), tuple(unknown))
+    return Judgement(counts, tuple(here), tuple(absent), tuple(unknown), judge_limits(counts))
 
 
 def has_problem(problem: LiveProblem, counts: MachineCounts, least: int) -> bool:

@@ -23,6 +23,8 @@ from kteardown_observe.compare import comparison_text
 from kteardown_observe.counts import MachineCounts, parse_counts, read_counts
 from kteardown_observe.documents import document_of, openmetrics_of
 from kteardown_observe.judge import Judgement, has_problem, judge
+from kteardown_observe.limit_words import percent
+from kteardown_observe.limits import CLOSE, find_limit
 from kteardown_observe.page import markdown_of, text_of
 
 _MOST_S = 60
@@ -46,11 +48,11 @@ def observe(
     keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate")] = False,
     watch: Annotated[str, typer.Option("--for", metavar="SECONDS")] = "",
-    fail_on: Annotated[list[str] | None, typer.Option(metavar="PROBLEM=COUNT")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option(metavar="NAME=COUNT|%")] = None,
 ) -> None:
     if collector:
         return echo(program(), nl=False)
-    limits = [_limit(text) for text in fail_on or ()]
+    gates = [_gate(text) for text in fail_on or ()]
     written = (output.json_file, output.markdown, output.openmetrics, keep)
     options.need_writable(*(path for path in written if path not in (None, _STDOUT)))
     paths = files or []
@@ -67,30 +69,33 @@ def observe(
     if not paths:
         judgements = [judge(_collect(calibrate, _seconds(watch), keep))]
     if len(judgements) == 2:
-        _need_no_output(output, limits)
+        _need_no_output(output, gates)
         return echo(comparison_text(*judgements), nl=False)
     _print(judgements[0], output)
-    _end(judgements[0], limits)
+    _end(judgements[0], gates)
 
 
-def _need_no_output(output: ObserveOutput, limits: Sequence[tuple[str, int]]) -> None:
-    if output != ObserveOutput() or limits:
+def _need_no_output(output: ObserveOutput, gates: Sequence[tuple[str, int]]) -> None:
+    if output != ObserveOutput() or gates:
         raise InputError(
             "observe: a comparison of two machines is only printed",
             hint="leave --json, --markdown, --openmetrics and --fail-on out, or name one file.",
         )
 
 
-def _limit(text: str) -> tuple[str, int]:
-    """Return the problem and the count of ``--fail-on``. Raises InputError."""
+def _gate(text: str) -> tuple[str, int]:
+    """Return the problem and the count of ``--fail-on``, or the limit of the kernel and the
+    percents. Raises InputError."""
     name, _, number = text.partition("=")
-    problem = find_problem(name)
-    if not number.isascii() or not number.isdigit():
+    limit = find_limit(name)
+    digits = number.removesuffix("%") if limit else number
+    least = f"{100 * CLOSE:.0f}%" if limit else find_problem(name).least
+    if not digits.isascii() or not digits.isdigit() or (limit and digits == number):
+        what = "share in percent behind the limit" if limit else "count behind the problem"
         raise InputError(
-            f"--fail-on {text}: there is no count behind the problem",
-            hint=f"write --fail-on {problem.name}={problem.least}.",
+            f"--fail-on {text}: there is no {what}", hint=f"write --fail-on {name}={least}."
         )
-    return problem.name, int(number)
+    return name, int(digits)
 
 
 def _seconds(text: str) -> float:
@@ -173,21 +178,34 @@ def _replace_text(place: Path, text: str) -> None:
         new.unlink(missing_ok=True)
 
 
-def _end(judgement: Judgement, limits: Sequence[tuple[str, int]]) -> None:
-    """End with 1 if a problem has as many objects as its limit, or may have."""
+def _end(judgement: Judgement, gates: Sequence[tuple[str, int]]) -> None:
+    """End with 1 if a problem has as many objects as its gate says, or may have, or if so much of
+    a limit is used."""
     reached = []
-    unknown = {problem.name: reason for problem, reason in judgement.unknown}
-    for name, most in limits:
-        problem = find_problem(name)
-        if has_problem(problem, judgement.counts, most):
-            number = judgement.counts.counts[problem.count].amount(problem.of)
-            reached.append(f"{name}: {number:,}, and the limit is {most:,}")
-        elif name in unknown:
-            reached.append(f"{name}: not counted, or only a part: {unknown[name]}")
+    for name, most in gates:
+        text = _limit_reached if find_limit(name) else _problem_reached
+        reached += [f"{name}: {why}" for why in [text(judgement, name, most)] if why]
     for line in reached:
         echo(f"--fail-on {on_one_line(line)}", err=True)
     if reached:
         raise typer.Exit(1)
+
+
+def _problem_reached(judgement: Judgement, name: str, most: int) -> str:
+    problem = find_problem(name)
+    if has_problem(problem, judgement.counts, most):
+        number = judgement.counts.counts[problem.count].amount(problem.of)
+        return f"{number:,}, and the limit is {most:,}"
+    reasons = {unknown.name: reason for unknown, reason in judgement.unknown}
+    return f"not counted, or only a part: {reasons[name]}" if name in reasons else ""
+
+
+def _limit_reached(judgement: Judgement, name: str, most: int) -> str:
+    for used in judgement.limits.used:
+        if used.limit.name == name and 100 * used.use.number >= most * used.use.bound:
+            return f"{percent(used)}, and the limit is {most}%"
+    reasons = {unknown.name: reason for unknown, reason in judgement.limits.unknown}
+    return f"not read, or only a part: {reasons[name]}" if name in reasons else ""
 
 
 def list_problems(_: Path | None = None) -> list[Fields]:

@@ -1,5 +1,7 @@
 """The sentences of what was present, without marks of any format."""
 
+from collections.abc import Sequence
+
 from kteardown.catalogue.releases import version_of
 from kteardown.report.formatting import saved_percent
 from kteardown.visible import on_one_line
@@ -7,6 +9,7 @@ from kteardown_observe.calibrate import ARCH, InstructionRate
 from kteardown_observe.counts import MachineCounts, ObservedMachine
 from kteardown_observe.estimate import INSTRUCTIONS, CostEstimate, Improvement
 from kteardown_observe.judge import Judgement, PresentProblem
+from kteardown_observe.limit_words import limits_text
 
 _WIDE = 1.1
 """A range is printed if its high end is more than this many times its low end."""
@@ -60,7 +63,8 @@ def summary_text(judgement: Judgement) -> str:
     absent = f"{len(judgement.absent)} {'is' if len(judgement.absent) == 1 else 'are'} not"
     rest = f", and {unknown} could not be counted" if unknown else ""
     number_here = f"{here} {'is' if here == 1 else 'are'}" if here else "none is"
-    return f"looked for {looked_for} problems: {number_here} here, {absent}{rest}"
+    problems = f"looked for {looked_for} problems: {number_here} here, {absent}{rest}"
+    return f"{problems}; {limits_text(judgement.limits)}"
 
 
 def title_text(present: PresentProblem) -> str:
@@ -132,6 +136,11 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def part_text(part: PresentProblem) -> str:
+    """Return a problem that the teardown of another one causes."""
+    return f"{title_text(part)}; {cost_text(part)}"
+
+
 def time_text(present: PresentProblem, rate: InstructionRate | None) -> str:
     """Return how much CPU time it takes on this machine, as a range.
 
@@ -174,9 +183,9 @@ def basis_text(present: PresentProblem, host: ObservedMachine) -> str:
     cost = present.cost
     if cost is None:
         return ""
-    where = f"measured on {' and '.join(cost.releases)}"
+    where = f"measured on {_listed(cost.releases)}"
     if version_of(host.release or "") is None:
-        where += ", since the release of this machine is not known"
+        where += " (the release of this machine is unknown)"
     elif all(version_of(name) != version_of(host.release or "") for name in cost.releases):
         where += ", the nearest to this release"
     if host.arch and host.arch != ARCH:
@@ -185,6 +194,11 @@ def basis_text(present: PresentProblem, host: ObservedMachine) -> str:
         where += f", with up to {cost.reach:,}; here are {_short(present.beyond)} times as many"
     growth = "; it grows faster than their number" if cost.is_superlinear else ""
     return f"{where}{growth}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return ``6.1, 6.12 and 7.2``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def relief_text(present: PresentProblem) -> str:
@@ -208,8 +222,10 @@ def _relief(improvement: Improvement) -> str:
 def unknown_text(judgement: Judgement) -> str:
     """Return what was not counted, or not all of it, by reason; empty if all was."""
     by_reason: dict[str, list[str]] = {}
-    for problem, reason in judgement.unknown:
-        by_reason.setdefault(on_one_line(reason), []).append(problem.name)
+    unknown = [(problem.name, reason) for problem, reason in judgement.unknown]
+    unknown += [(limit.name, reason) for limit, reason in judgement.limits.unknown]
+    for name, reason in unknown:
+        by_reason.setdefault(on_one_line(reason), []).append(name)
     reasons = [f"{', '.join(names)} ({reason})" for reason, names in by_reason.items()]
     if not reasons:
         return ""

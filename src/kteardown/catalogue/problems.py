@@ -44,6 +44,8 @@ class LiveProblem(StrictModel):
     """Why the figure is a bound."""
     needs: str = ""
     """A count that must not be 0."""
+    part_of: str = ""
+    """A problem whose teardown releases these, too."""
     relief: str = ""
     relief_if: str = ""
     """The law that says what a release or a series saves, if it is not ``law``, and when it

@@ -33,12 +33,14 @@ from kteardown_observe.collector.files import (
     printable,
     spread,
 )
+from kteardown_observe.collector.limits import MEMORY_CGROUP_IDS, end_limit, put_limit
 from kteardown_observe.collector.tally import CountTable, Tally
 
 FOLDERS_MOST = 200000
 TASKS_MOST = 1 << 20
 QUOTAS_MOST = 1000
 QUOTA_COUNTS = ("cgroups_with_quota", "quota_tasks", "throttled_periods")
+FOLDER_COUNTS = (*QUOTA_COUNTS, "frozen_cgroups", "pids_max")
 
 
 def has_quota(text: bytes) -> bool:
@@ -121,9 +123,13 @@ def read_cgroup_folders(host: Host, counts: CountTable) -> None:
     """Count what the folders of cgroups tell; raises Unreadable."""
     folders = Folders(host, find_hierarchies(host))
     _count_v1(folders, counts)
-    for name, count, share in (("cpu", _count_quotas, 0.6), ("freezer", _count_frozen, 1.0)):
+    parts = (
+        ("pids", _find_fullest, 0.4, ("pids_max",)),
+        ("cpu", _count_quotas, 0.6, QUOTA_COUNTS),
+        ("freezer", _count_frozen, 1.0, ("frozen_cgroups",)),
+    )
+    for name, count, share, names in parts:
         hierarchy = folders.with_controller(name)
-        names = QUOTA_COUNTS if name == "cpu" else ("frozen_cgroups",)
         if hierarchy is None:
             counts.miss(names, "not there", f"no cgroup controller {name} is mounted")
         else:
@@ -147,7 +153,10 @@ def _count_v1(folders: Folders, counts: CountTable) -> None:
         except (Unreadable, Malformed) as failure:
             counts.miss(names, getattr(failure, "reason", "error"), str(failure))
             listed = {}
-        if not is_top(folders.host, memory):
+        is_all = is_top(folders.host, memory)
+        put_limit(folders.host, "memory_cgroup_ids", len(paths), MEMORY_CGROUP_IDS)
+        end_limit(folders.host, "memory_cgroup_ids", None, whole and is_all)
+        if not is_all:
             counts.miss(names, "not there", "only a part of the memory cgroups is mounted here")
         elif not whole:
             counts.miss(names, "time", f"{len(paths)} folders of memory cgroups listed")
@@ -161,6 +170,26 @@ def _count_v1(folders: Folders, counts: CountTable) -> None:
     number = sum(len(paths) for paths, _ in listed_folders)
     whole = all(whole for _, whole in listed_folders)
     counts.put("cgroups", number, whole, how="folders of all hierarchies")
+
+
+def _find_fullest(folders: Folders, hierarchy: Hierarchy, counts: CountTable) -> None:
+    """Find the cgroup that has most of the tasks that it may have, zombies among them."""
+    host = folders.host
+    visit, paths = folders.visit(hierarchy)
+    for index in visit:
+        text = visit.read(f"{paths[index]}/pids.max")
+        if text is None or text.strip() == b"max":
+            continue
+        try:
+            number = host.number(f"{paths[index]}/pids.current")
+            bound = number_in(text.strip())
+        except (Unreadable, Malformed):
+            continue
+        put_limit(host, "pids_max", number, bound, _name_of(hierarchy, paths[index]))
+    # The top cgroup has no such file, nor has one whose parent does not pass the controller on.
+    visit.failed.pop("not there", None)
+    end_limit(host, "pids_max", visit)
+    counts.miss_visited(visit, "pids.max", ["pids_max"])
 
 
 def _count_quotas(folders: Folders, hierarchy: Hierarchy, counts: CountTable) -> None:

@@ -12,7 +12,10 @@ kernfs_remove). Linux 6.1, 6.12 and 7.3.
 from typing import Dict, List, NamedTuple, Optional
 
 from kteardown_observe.collector.files import Host, Malformed, Unreadable, number_in, printable
+from kteardown_observe.collector.limits import MEMORY_CGROUP_IDS, end_limit, put_limit
 from kteardown_observe.collector.tally import CountTable
+
+CGROUP_COUNTS = ("cgroups", "dying_cgroups", "memory_cgroup_ids")
 
 
 class Hierarchy(NamedTuple):
@@ -125,10 +128,15 @@ def _put_unified(
     values = parse_cgroup_stat(host.read(f"{top.path}/cgroup.stat"))
     whole = is_top(host, top)
     how = None if whole else "below the cgroup of this container"
-    counts.put("cgroups", values.get("nr_descendants", 0) + 1, whole, how=how)
+    cgroups = values.get("nr_descendants", 0) + 1
+    counts.put("cgroups", cgroups, whole, how=how)
     counts.put("dying_cgroups", values.get("nr_dying_descendants", 0), whole, how=how)
     if memory is not None and memory.hierarchy:
         return
+    # Before 6.12, those without the controller cannot be left out.
+    limited = values.get("nr_subsys_memory", cgroups if memory is not None else 0)
+    put_limit(host, "memory_cgroup_ids", limited, MEMORY_CGROUP_IDS)
+    end_limit(host, "memory_cgroup_ids", None, whole)
     if "nr_subsys_memory" in values:
         counts.put("memory_cgroups", values["nr_subsys_memory"], whole, how=how)
         dying = values.get("nr_dying_subsys_memory", 0)

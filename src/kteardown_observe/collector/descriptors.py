@@ -18,6 +18,7 @@ these, each of them counts it.
 from typing import Dict, List, Optional, Set, Tuple
 
 from kteardown_observe.collector.files import Host, Malformed, Unreadable, Visit, number_in, shown
+from kteardown_observe.collector.namespaces import put_network_namespaces
 from kteardown_observe.collector.tally import CountTable, Tally
 
 FDINFO_MOST = 16 << 20
@@ -128,8 +129,12 @@ class Descriptors:
         self.tallies["descriptors"].add_owner(pid, total)
         for name, number in numbers.items():
             self.tallies[name].add_owner(pid, number)
+        watches = 0
         for name, descriptor in listing:
-            self._look_inside(pid, descriptor, name, total)
+            inside = self._look_inside(pid, descriptor, name, total)
+            watches += inside if name == "inotify_instances" else 0
+        if "inotify_instances" in numbers:
+            self.host.inotify[pid] = (numbers["inotify_instances"], watches)
         return refused
 
     def _know(self, pid: int, descriptor: str, name: str, identity: str) -> None:
@@ -140,19 +145,21 @@ class Descriptors:
         if name == "socket_descriptors" and len(self.sockets) < SOCKETS_MOST:
             self.sockets.append((pid, descriptor))
 
-    def _look_inside(self, pid: int, descriptor: str, name: str, total: int) -> None:
+    def _look_inside(self, pid: int, descriptor: str, name: str, total: int) -> int:
+        """Count what the fdinfo of a descriptor lists, and return it."""
         count, begin = INSIDE[name]
         if name == "epolls" and total > DESCRIPTORS_FOR_EPOLL:
             self.incomplete[count] = f"epolls of processes with over {DESCRIPTORS_FOR_EPOLL} files"
-            return
+            return 0
         lines = self.host.lines(f"{self.host.proc}/{pid}/fdinfo/{descriptor}", FDINFO_MOST)
         try:
             number = sum(1 for line in lines if _lists(line, begin))
         except Unreadable:
-            return
+            return 0
         self.inside[count].add_owner((pid, descriptor), number)
         if not lines.whole:
             self.incomplete[count] = f"only a part of {lines.path}"
+        return number
 
     def name_inside(self, owner: Tuple[int, str]) -> str:
         """Return the name of a descriptor."""
@@ -182,6 +189,8 @@ def read_descriptors(host: Host, counts: CountTable) -> None:
         sums.tallies[name].number = len(sums.known[name])
     counts.put_visited(visit, "/proc/PID/fd", sums.tallies, host.process_name)
     counts.put_visited(visit, "/proc/PID/fdinfo", sums.inside, sums.name_inside)
+    networks = {f"net:{number}" for number in sums.known[KEPT["net"]]}
+    put_network_namespaces(host, counts, networks, visit)
     for name, detail in sums.incomplete.items():
         counts.counts.get(name, {})["complete"] = False
         counts.miss([name], "time", detail)

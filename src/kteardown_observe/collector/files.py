@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 NAME_MOST = 100
 READ_MOST = 65536
@@ -93,13 +93,23 @@ class Host:
         """Whether these are all processes."""
         self.mount_namespaces: Dict[str, int] = {}
         """A process of each mount namespace, by the link to it."""
+        self.network_namespaces: Set[str] = set()
+        """Each network namespace, as links to it call it."""
+        self.network_visits: List[Visit] = []
+        """The visits that found them."""
         self.namespaces_visit: Optional[Visit] = None
-        """The visit that found them."""
+        """The visit that found the mount namespaces."""
         self.sockets: List[Tuple[int, str]] = []
         """A process and a descriptor of each socket."""
         self.descriptors_visit: Optional[Visit] = None
         """The visit that found them."""
         self.process_names: Dict[int, str] = {}
+        self.kernel_threads = 0
+        """How many /proc has listed: none in the PID namespace of a container."""
+        self.inotify: Dict[int, Tuple[int, int]] = {}
+        """Instances and watches of each process that has any."""
+        self.limits: Dict[str, Dict[str, Any]] = {}
+        """How many there are and may be, by the name of the limit."""
         self.quota_folders: List[str] = []
         """The folders of the cgroups with a limit of CPU time."""
 

@@ -11,7 +11,7 @@ limits it. Linux 6.1, 6.12, 7.2 and 7.3.
 from typing import NamedTuple
 
 from kteardown_observe.collector.files import Host, Malformed, printable
-from kteardown_observe.collector.tally import CountTable, Tally, text_of
+from kteardown_observe.collector.tally import CountTable, Tally
 
 LOCKS_MOST = 1000000
 """Bytes, about 17,000 locks. The kernel walks to the present lock anew for each page of text."""
@@ -42,6 +42,12 @@ def parse_lock(line: bytes) -> FileLock:
     return FileLock("lock_waiters" if waits else LOCK_TYPES[fields[1]], fields[5])
 
 
+def name_inode(inode: bytes) -> str:
+    """Return ``device fd:00, inode 12`` of the field fd:00:12."""
+    device, _, number = printable(inode).rpartition(":")
+    return f"device {device}, inode {number}"
+
+
 def read_locks(host: Host, counts: CountTable) -> None:
     """Count file locks, and who waits for one; raises Unreadable."""
     tallies = {name: Tally() for name in LOCK_COUNTS}
@@ -55,7 +61,7 @@ def read_locks(host: Host, counts: CountTable) -> None:
             continue
         tallies[lock.kind].add(lock.inode)
     for name, tally in tallies.items():
-        counts.put(name, tally.number, lines.whole and not unknown, tally.largest(text_of))
+        counts.put(name, tally.number, lines.whole and not unknown, tally.largest(name_inode))
     if not lines.whole:
         counts.miss(LOCK_COUNTS, "time", f"only a part of {lines.path}")
     if unknown:

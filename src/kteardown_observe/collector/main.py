@@ -20,14 +20,15 @@ import time
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from kteardown_observe.collector.calibration import calibrate
-from kteardown_observe.collector.cgroup_folders import QUOTA_COUNTS, read_cgroup_folders
-from kteardown_observe.collector.cgroup_totals import read_cgroup_totals
+from kteardown_observe.collector.cgroup_folders import FOLDER_COUNTS, read_cgroup_folders
+from kteardown_observe.collector.cgroup_totals import CGROUP_COUNTS, read_cgroup_totals
 from kteardown_observe.collector.descriptors import (
     DESCRIPTOR_COUNTS,
     read_descriptors,
     read_in_flight,
 )
 from kteardown_observe.collector.files import Host, Malformed, Unreadable
+from kteardown_observe.collector.limits import LIMITS_READ, read_limits
 from kteardown_observe.collector.locks import LOCK_COUNTS, read_locks
 from kteardown_observe.collector.machine import read_machine
 from kteardown_observe.collector.maps import read_mappings, read_timers
@@ -45,7 +46,7 @@ from kteardown_observe.collector.tracing import find_instances, remove_left
 FORMAT = 1
 SPARE_S = 2.0
 """More elapsed time, for a machine with much to do."""
-FOUND = ("machine", "calibration", "rates")
+FOUND = ("machine", "limits", "calibration", "rates")
 """Readings that return what the output has under their name."""
 END_S = 1.0
 """A child that is asked to end has so long to remove its instance of tracefs."""
@@ -67,18 +68,19 @@ class HostReading(NamedTuple):
 READINGS = (
     HostReading("machine", read_machine, 0.2, ()),
     HostReading("memory", read_memory, 0.2, tuple(MEMINFO_COUNTS)),
-    HostReading("cgroup totals", read_cgroup_totals, 0.2, ("cgroups", "dying_cgroups")),
+    HostReading("cgroup totals", read_cgroup_totals, 0.2, CGROUP_COUNTS),
     HostReading("system", read_system, 0.2, ("open_files", "dentries", "inodes")),
     HostReading("processes", read_processes, 0.5, PROCESS_COUNTS),
     HostReading("file locks", read_locks, 0.2, LOCK_COUNTS),
     HostReading("status", read_status, 0.3, STATUS_COUNTS),
-    HostReading("cgroup folders", read_cgroup_folders, 0.3, (*QUOTA_COUNTS, "frozen_cgroups")),
+    HostReading("cgroup folders", read_cgroup_folders, 0.3, FOLDER_COUNTS),
     HostReading("network", read_network, 0.2, (*DEVICE_COUNTS, *DUMPS)),
     HostReading("namespaces", read_namespaces, 0.3, tuple(NAMESPACES.values())),
     HostReading("mounts", read_mounts, 0.3, MOUNT_COUNTS),
     HostReading("timers", read_timers, 0.2, ("posix_timers",)),
     HostReading("descriptors", read_descriptors, 0.6, DESCRIPTOR_COUNTS),
     HostReading("sockets in flight", read_in_flight, 0.3, ("unix_in_flight",)),
+    HostReading("limits", read_limits, 0.3, LIMITS_READ),
     HostReading("mappings", read_mappings, 0.9, ("vmas",)),
 )
 CALIBRATION = HostReading("calibration", calibrate, 1.0, ("calibration",))
@@ -266,7 +268,7 @@ def messages(source: int, end_s: float) -> Tuple[List[Any], bool]:
 def joined(sent: List[Any], late: bool) -> Dict[str, Any]:
     """Make one output of what the child sent."""
     output: Dict[str, Any] = {"machine": None, "counts": {}, "missing": []}
-    output.update(calibration=None, rates=None, readings=[], cpu_s=0.0, peak_kb=0)
+    output.update(limits=None, calibration=None, rates=None, readings=[], cpu_s=0.0, peak_kb=0)
     begun: Dict[str, Any] = {"begin": "start", "counts": []}
     for message in sent:
         if "begin" in message:

@@ -6,9 +6,11 @@ RCU with the sequence counts of mount_lock and rename_lock (fs/d_path.c, prepend
 6.1, 6.12, 7.3.
 """
 
+import os
 from typing import Dict, NamedTuple, Optional, Set
 
 from kteardown_observe.collector.files import Host, Malformed, Unreadable, Visit, printable
+from kteardown_observe.collector.namespaces import put_network_namespaces
 from kteardown_observe.collector.tally import CountTable, Tally, text_of
 
 MOUNTINFO_MOST = 64 << 20
@@ -140,5 +142,7 @@ def read_mounts(host: Host, counts: CountTable) -> None:
     groups = {name: tallies.pop(name) for name in ("mount_peers", "mount_slaves")}
     counts.put_visited(visit, "mounts", groups, lambda group: f"group {printable(group)}")
     counts.put_visited(visit, "mounts", tallies, text_of)
+    networks = {os.fsdecode(root) for root in sums.kept_networks}
+    put_network_namespaces(host, counts, networks, visit)
     # A namespace whose processes were not looked at can have any number of mounts.
     counts.miss_earlier(host.namespaces_visit, "/proc/PID/ns", MOUNT_COUNTS)

@@ -151,6 +151,7 @@ def read_processes(host: Host, counts: CountTable) -> None:
             continue
         if sums.add(pid, process):
             host.user_pids.append(pid)
+    host.kernel_threads = sums.tallies["kernel_threads"].number
     sums.count_jobs(host)
     if not visit.whole:
         # Later readings also visit the rest, even if some are kernel threads.

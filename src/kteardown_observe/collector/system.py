@@ -5,10 +5,11 @@ net/sockstat, net/protocols, sysvipc, key-users, modules; SYS/power/state,
 SYS/kernel/tracing/uprobe_events and kprobe_events.
 
 Locks: the numbers below /proc/sys are counters, or sums over all possible CPUs, without a lock
-(fs/dcache.c, get_nr_dentry; fs/inode.c; fs/file_table.c), and so are /proc/net/sockstat and the
-numbers of /proc/net/protocols (net/core/sock.c, sock_prot_inuse_get), which also takes
-proto_list_mutex. /proc/sysvipc takes rwsem of the kind of objects for reading, and the lock of
-each object (ipc/util.c, sysvipc_proc_start, sysvipc_find_ipc). /proc/key-users takes
+(fs/dcache.c, get_nr_dentry; fs/inode.c), but for file-nr in 7.2 and 7.3: its sum holds the lock
+of the counter with interrupts off (fs/file_table.c, proc_nr_files). /proc/net/sockstat and the
+numbers of /proc/net/protocols take no lock (net/core/sock.c, sock_prot_inuse_get), but protocols
+takes proto_list_mutex. /proc/sysvipc takes rwsem of the kind of objects for reading, and the
+lock of each object (ipc/util.c, sysvipc_proc_start, sysvipc_find_ipc). /proc/key-users takes
 key_user_lock (security/keys/proc.c), /proc/modules module_mutex (kernel/module/procfs.c), and
 the lists of probes event_mutex (kernel/trace/trace_dynevent.c, dyn_event_seq_start).
 /proc/net/unix, netlink and packet are not read: they list every socket, and /proc/net/protocols
@@ -40,7 +41,7 @@ SOCKETS = {
     "netlink_sockets": ("NETLINK",),
 }
 """The protocols of /proc/net/protocols for each count."""
-SLEEP_STATES = (b"freeze", b"standby", b"mem", b"disk")
+SLEEP_STATES = (b"mem", b"disk")
 TCP = {"tcp_sockets": "alloc", "tcp_time_wait": "tw", "tcp_orphans": "orphan"}
 PROBES = {"uprobes": "uprobe_events", "kprobes": "kprobe_events"}
 
@@ -88,12 +89,16 @@ def parse_key_user(line: bytes) -> Tuple[int, int]:
 
 
 def _read_sleep_states(host: Host, counts: CountTable) -> None:
-    """Count how this machine can be suspended; a server often cannot."""
+    """Count how this machine can be suspended; a server often cannot.
+
+    A kernel that cannot has no such file. Then there must be another one, of a mounted sysfs.
+    """
     try:
         words = host.read(f"{host.sys}/power/state", 4096).split()
     except Unreadable as failure:
         if failure.reason != "not there":
             raise
+        host.read(f"{host.sys}/devices/system/cpu/possible", 4096)
         words = []
     counts.put("sleep_states", len([word for word in words if word in SLEEP_STATES]))
 

@@ -18,6 +18,11 @@ def test_the_cost_of_every_problem_was_measured(problem: LiveProblem) -> None:
     assert (problem.kind, problem.way, problem.cost) in measured
 
 
+def test_a_part_is_of_a_problem_that_is_no_part_itself() -> None:
+    wholes = {problem.name for problem in load_problems() if not problem.part_of}
+    assert {problem.part_of for problem in load_problems() if problem.part_of} <= wholes
+
+
 def test_an_unknown_problem_is_an_error() -> None:
     assert find_problem("flocks").kind == "flocks"
     with pytest.raises(InputError):

@@ -8,6 +8,7 @@ import re
 from kteardown_observe.documents import document_of, openmetrics_of
 from kteardown_observe.judge import judge
 from unit.observe.documents import counted, counts
+from unit.observe.test_limits import machine, use
 
 FOUND = judge(
     counts(
@@ -37,6 +38,17 @@ def test_every_line_of_the_metrics_is_in_the_format() -> None:
     text = openmetrics_of(FOUND)
     assert text.endswith("# EOF\n")
     for line in text.splitlines():
+        assert _LINE.fullmatch(line), line
+
+
+def test_limits_have_lists_and_metrics_of_their_own() -> None:
+    found = judge(machine(use("pid_max", 30_000, 32_768)))
+    document = document_of(found, None)
+    assert document["limits"][0]["is_close"]
+    assert not document["problems"]
+    metrics = openmetrics_of(found)
+    assert 'kteardown_limit_used_ratio{limit="pid_max"} 0.915527' in metrics
+    for line in metrics.splitlines():
         assert _LINE.fullmatch(line), line
 
 

@@ -78,8 +78,21 @@ def test_a_limit_decides_the_exit_code(many: Path, limit: str, code: int) -> Non
 
 
 @pytest.mark.parametrize(
+    ("limit", "code"), [("pid_max=92%", 0), ("pid_max=91%", 1), ("maxkeys=1%", 1)]
+)
+def test_a_share_of_a_limit_decides_the_exit_code(tmp_path: Path, limit: str, code: int) -> None:
+    file = tmp_path / "tasks.json"
+    limits = [{"name": "pid_max", "number": 30_000, "bound": 32_768}]
+    missing = [{"counts": ["maxkeys"], "reason": "permission"}]
+    file.write_text(json.dumps(document(limits=limits, missing=missing)))
+    assert run(file, "--fail-on", limit).returncode == code
+
+
+@pytest.mark.parametrize(
     "words",
     [
+        ["--fail-on", "pid_max=90"],
+        ["--fail-on", "zombies_suspend=90%"],
         ["--fail-on", "zombies=3"],
         ["--fail-on", "zombies_suspend"],
         ["--fail-on", "zombies_suspend=many"],

@@ -35,7 +35,7 @@ def test_another_release_is_called_nearest() -> None:
     assert "6.12 and 7.2, the nearest" in words.basis_text(found, ObservedMachine(release="6.18.2"))
     assert "nearest" not in words.basis_text(found, ObservedMachine(release="6.12.1"))
     assert "nearest" in words.basis_text(found, ObservedMachine(release="6.1.1"))
-    assert "not known" in words.basis_text(found, ObservedMachine())
+    assert "is unknown" in words.basis_text(found, ObservedMachine())
 
 
 def test_another_architecture_is_said() -> None:

@@ -84,7 +84,8 @@ class KeptNetworkNamespaces(Held):
         os.close(home)
 
     def expected(self) -> list[Expected]:
-        return [*self.process(), self.by_process("kept_network_namespaces")]
+        kept = self.by_process("kept_network_namespaces")
+        return [*self.process(), kept, Expected("network_namespaces", self.n)]
 
 
 class _Devices(Problem):

@@ -67,6 +67,34 @@ def read(folder: Path, files: dict[str, bytes]) -> CountTable:
     return counts
 
 
+def test_the_cgroup_that_is_nearest_to_its_pids_max(tmp_path: Path) -> None:
+    host, counts = host_of(tmp_path), CountTable()
+    files = {
+        "cgroup.controllers": b"pids\n",
+        "a/pids.max": b"max\n",
+        "a/pids.current": b"5000\n",
+        "a/b/pids.max": b"100\n",
+        "a/b/pids.current": b"99\n",
+        "c/pids.max": b"2000\n",
+        "c/pids.current": b"1000\n",
+    }
+    write(tmp_path / "sys/fs/cgroup", files)
+    read_cgroup_folders(host, counts)
+    fullest = host.limits["pids_max"]
+    assert (fullest["number"], fullest["bound"], fullest["owner"]) == (99, 100, "/a/b")
+    assert fullest["complete"]
+
+
+def test_memory_cgroups_of_version_1_have_ids(tmp_path: Path) -> None:
+    host, counts = host_of(tmp_path), CountTable()
+    write(tmp_path / "sys/fs/cgroup", V1)
+    write(tmp_path / "proc", {"cgroups": CGROUPS_V1})
+    read_cgroup_folders(host, counts)
+    limit = host.limits["memory_cgroup_ids"]
+    assert limit["number"] == 2, "82 of the 84 were removed"
+    assert limit["complete"]
+
+
 def test_version_2(tmp_path: Path) -> None:
     counts = read(tmp_path, V2).counts
     assert counts["cgroups_with_quota"]["number"] == 3 and counts["cgroups_with_quota"]["complete"]

@@ -62,6 +62,16 @@ def test_an_older_kernel_counts_dying_cgroups_of_any_kind(tmp_path: Path) -> Non
     assert "any kind" in counts["dying_memory_cgroups"]["how"]
 
 
+@pytest.mark.parametrize(("stat", "number"), [(NEW_STAT, 100), (OLD_STAT, 131)])
+def test_removed_cgroups_have_no_id(tmp_path: Path, stat: bytes, number: int) -> None:
+    host = host_of(tmp_path)
+    write(tmp_path / "sys/fs/cgroup", {**V2, "cgroup.stat": stat})
+    write(tmp_path / "proc", {"cgroups": CGROUPS_V2})
+    read_cgroup_totals(host, CountTable())
+    assert host.limits["memory_cgroup_ids"]["number"] == number
+    assert host.limits["memory_cgroup_ids"]["complete"]
+
+
 def test_a_container_sees_a_part(tmp_path: Path) -> None:
     _, counts = read(tmp_path, {**V2, "cgroup.events": b"populated 1\n"}, b"#subsys_name\n")
     assert not counts["cgroups"]["complete"] and "container" in counts["cgroups"]["how"]

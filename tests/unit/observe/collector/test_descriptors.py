@@ -102,6 +102,7 @@ def test_two_processes_that_share(tmp_path: Path) -> None:
         "eventfds": 1,
         "deleted_files": 1,
         "kept_network_namespaces": 1,
+        "network_namespaces": 1,
         "epoll_items": 3,
         "inotify_watches": 2,
         "fanotify_marks": 2,
@@ -110,6 +111,7 @@ def test_two_processes_that_share(tmp_path: Path) -> None:
     assert counts.counts["epoll_items"]["largest"] == [{"name": "a[5] descriptor 6", "number": 3}]
     assert counts.counts["pipes"]["largest"][0]["number"] == 1
     assert counts.counts["descriptors"]["complete"] and not counts.missing
+    assert host.inotify == {5: (1, 2)}
 
 
 def test_epolls_among_many_descriptors_are_not_read(

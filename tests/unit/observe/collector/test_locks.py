@@ -47,7 +47,9 @@ def test_each_kind_and_who_waits(tmp_path: Path) -> None:
         "leases": 2,
         "lock_waiters": 2,
     }
-    assert counts.counts["flocks"]["largest"] == [{"name": "fd:00:2531448", "number": 2}]
+    assert counts.counts["flocks"]["largest"] == [
+        {"name": "device fd:00, inode 2531448", "number": 2}
+    ]
     assert counts.counts["flocks"]["complete"] and not counts.missing
 
 

@@ -49,6 +49,7 @@ def test_two_namespaces(tmp_path: Path) -> None:
         "tmpfs_mounts": 2,
         "propagated_mounts": 1,
         "mounted_network_namespaces": 1,
+        "network_namespaces": 1,
     }
     largest = counts.counts["propagated_mounts"]["largest"]
     assert largest == [{"name": "a[5]", "number": 1}], "the other has a slave of the group 1"
