@@ -23,6 +23,7 @@ from typing import Any
 
 from kteardown.inputs.options import Scripted
 from kteardown.kernels import build
+from kteardown.kernels.request import KernelImage
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.record import Record, TrialEnd
 from kteardown.model.script_records import OutputLine, ScriptEnd
@@ -113,9 +114,21 @@ def boot_planted(
     }
 
 
-def boot_script(source: str, text: str, files: dict[str, str]) -> list[str]:
+def boot_script(
+    source: str,
+    text: str,
+    files: dict[str, str],
+    *,
+    paths: Sequence[Path] = (),
+    memory_mb: int = _MEMORY_MB,
+    kernel: KernelImage | None = None,
+) -> list[str]:
     """Boot ``source`` with a script that may use Python and the files in /files, and return what it
-    prints."""
+    prints.
+
+    ``files``: names with their texts. ``paths``: more files, by their own names. ``kernel``: boot
+    this one, which was built from ``source``.
+    """
     with tempfile.TemporaryDirectory(prefix="script-") as name:
         folder = Path(name)
         for file, content in files.items():
@@ -123,21 +136,25 @@ def boot_script(source: str, text: str, files: dict[str, str]) -> list[str]:
         script = folder / "script.sh"
         script.write_text(text)
         options = Scripted(
-            file=[folder / file for file in files], programs=[HOST_PYTHON.name], limit=_LIMIT
+            file=[*(folder / file for file in files), *paths],
+            programs=[HOST_PYTHON.name],
+            limit=_LIMIT,
         )
         described = describe(str(script), options, {})
         write(described, folder)
         experiment = experiment_of_script(described.workload.name, source, folder)
-        kernel = build.ensure(
-            [base_of(experiment)], cache_dir=cache_dir(), reporter=SilentReporter()
-        ).images["base"]
+        if kernel is None:
+            base = base_of(experiment)
+            kernel = build.ensure(
+                [base], cache_dir=cache_dir(), reporter=SilentReporter()
+            ).images["base"]
         booted = boot_counted(
             Bootable.of(kernel),
             described.workload,
             [{}],
             SilentReporter(),
             folder=experiment.folder,
-            spec=MachineSpec(cpus=1, memory_mb=_MEMORY_MB, kernel_args=()),
+            spec=MachineSpec(cpus=1, memory_mb=memory_mb, kernel_args=()),
             counted=False,
         )
     output = [record for record in booted.records if isinstance(record, OutputLine)]
