@@ -5,7 +5,8 @@
 from the folder ``tests``. A record has ``release`` and ``cpus`` of the guest, ``source``,
 ``possible_cpus``, ``scale``; ``problems`` by name, with ``n``, ``expected`` (what the collector
 must count), ``released`` and ``empty`` (what the release of n and of no objects cost) and memory
-in kB; ``collected``: what the collector printed before and after the problems were made.
+in kB; ``collected``: what the collector printed before and after the problems were made, and with
+the fragment lockstat how long each class of locks was held meanwhile.
 """
 
 from __future__ import annotations
@@ -72,11 +73,13 @@ def boot_planted(
     arguments: Sequence[str] = COLLECTOR_LIMITS,
     measure: bool = True,
     user: bool = True,
+    fragments: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Boot ``source`` once with so many objects of each of ``problems``, and return the record.
 
-    ``source``: a prebuilt kernel, such as debian-image:6.12. ``collector``: the text of the
-    program, with its ``arguments``; empty: none. ``user``: run it as an ordinary user, too.
+    ``source``: a prebuilt kernel, such as debian-image:6.12; with ``fragments``, such as lockstat,
+    one that is built. ``collector``: the text of the program, with its ``arguments``; empty: none.
+    ``user``: run it as an ordinary user, too.
     Raises AssertionError with the last lines of the guest if the program failed.
     """
     plan = {
@@ -90,9 +93,11 @@ def boot_planted(
         folder = Path(name)
         workload = _workload(folder, plan, collector, memory_mb)
         experiment = experiment_of_script(workload.name, source, folder)
-        kernel = build.ensure(
-            [base_of(experiment)], cache_dir=cache_dir(), reporter=SilentReporter()
-        ).images["base"]
+        base = base_of(experiment)
+        base = replace(base, fragments=(*base.fragments, *fragments))
+        kernel = build.ensure([base], cache_dir=cache_dir(), reporter=SilentReporter()).images[
+            "base"
+        ]
         booted = boot_counted(
             Bootable.of(kernel),
             workload,
@@ -213,6 +218,7 @@ def main() -> None:
     parser.add_argument("--problems", help="names with commas; default: all")
     parser.add_argument("--collector", type=Path, help="the program; default: none")
     parser.add_argument("--limits", help="of the collector, such as '--cpu-limit 2'")
+    parser.add_argument("--fragment", action="append", default=[], help="of the kernel to build")
     parser.add_argument("--no-user", action="store_true")
     parser.add_argument("--no-measure", action="store_true", help="do not release the objects")
     parser.add_argument("--json", type=Path, required=True)
@@ -228,6 +234,7 @@ def main() -> None:
         arguments=given.limits.split() if given.limits is not None else COLLECTOR_LIMITS,
         measure=not given.no_measure,
         user=not given.no_user,
+        fragments=given.fragment,
     )
     record["scale"] = given.scale
     given.json.parent.mkdir(parents=True, exist_ok=True)
