@@ -11,6 +11,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "collector"
 PACKAGE = "kteardown_observe.collector"
+PINS = Path(__file__).parent / "pins.py"
+"""The program for drgn: what keeps removed memory cgroups."""
 MODULES = (
     "files",
     "tally",

@@ -16,7 +16,7 @@ from kteardown.cli import options
 from kteardown.cli.rows import Fields
 from kteardown.errors import InputError, LabError
 from kteardown.visible import echo, on_one_line
-from kteardown_observe.bundle import program
+from kteardown_observe.bundle import PINS, program
 from kteardown_observe.calibrate import rate_of
 from kteardown_observe.collector.main import seconds_of
 from kteardown_observe.compare import comparison_text
@@ -45,6 +45,7 @@ def observe(
     output: ObserveOutput,
     files: Annotated[list[Path] | None, typer.Argument(metavar="COUNTS")] = None,
     collector: Annotated[bool, typer.Option("--collector")] = False,
+    pins: Annotated[bool, typer.Option("--pins")] = False,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="FILE")] = None,
     calibrate: Annotated[bool, typer.Option("--calibrate")] = False,
     watch: Annotated[str, typer.Option("--for", metavar="SECONDS")] = "",
@@ -52,6 +53,8 @@ def observe(
 ) -> None:
     if collector:
         return echo(program(), nl=False)
+    if pins:
+        return echo(PINS.read_text(encoding="utf-8"), nl=False)
     gates = [_gate(text) for text in fail_on or ()]
     written = (output.json_file, output.markdown, output.openmetrics, keep)
     options.need_writable(*(path for path in written if path not in (None, _STDOUT)))

@@ -5,7 +5,8 @@
 from the folder ``tests``. A record has ``release`` and ``cpus`` of the guest, ``source``,
 ``possible_cpus``, ``scale``; ``problems`` by name, with ``n``, ``expected`` (what the collector
 must count), ``released`` and ``empty`` (what the release of n and of no objects cost) and memory
-in kB; ``collected``: what the collector printed before and after the problems were made.
+in kB; ``collected``: what the collector printed before and after the problems were made, and with
+the fragment lockstat how long each class of locks was held meanwhile.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 from kteardown.inputs.options import Scripted
 from kteardown.kernels import build
+from kteardown.kernels.request import KernelImage
 from kteardown.model.experiment import MachineSpec
 from kteardown.model.record import Record, TrialEnd
 from kteardown.model.script_records import OutputLine, ScriptEnd
@@ -71,11 +73,13 @@ def boot_planted(
     arguments: Sequence[str] = COLLECTOR_LIMITS,
     measure: bool = True,
     user: bool = True,
+    fragments: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Boot ``source`` once with so many objects of each of ``problems``, and return the record.
 
-    ``source``: a prebuilt kernel, such as debian-image:6.12. ``collector``: the text of the
-    program, with its ``arguments``; empty: none. ``user``: run it as an ordinary user, too.
+    ``source``: a prebuilt kernel, such as debian-image:6.12; with ``fragments``, such as lockstat,
+    one that is built. ``collector``: the text of the program, with its ``arguments``; empty: none.
+    ``user``: run it as an ordinary user, too.
     Raises AssertionError with the last lines of the guest if the program failed.
     """
     plan = {
@@ -89,9 +93,11 @@ def boot_planted(
         folder = Path(name)
         workload = _workload(folder, plan, collector, memory_mb)
         experiment = experiment_of_script(workload.name, source, folder)
-        kernel = build.ensure(
-            [base_of(experiment)], cache_dir=cache_dir(), reporter=SilentReporter()
-        ).images["base"]
+        base = base_of(experiment)
+        base = replace(base, fragments=(*base.fragments, *fragments))
+        kernel = build.ensure([base], cache_dir=cache_dir(), reporter=SilentReporter()).images[
+            "base"
+        ]
         booted = boot_counted(
             Bootable.of(kernel),
             workload,
@@ -113,9 +119,21 @@ def boot_planted(
     }
 
 
-def boot_script(source: str, text: str, files: dict[str, str]) -> list[str]:
+def boot_script(
+    source: str,
+    text: str,
+    files: dict[str, str],
+    *,
+    paths: Sequence[Path] = (),
+    memory_mb: int = _MEMORY_MB,
+    kernel: KernelImage | None = None,
+) -> list[str]:
     """Boot ``source`` with a script that may use Python and the files in /files, and return what it
-    prints."""
+    prints.
+
+    ``files``: names with their texts. ``paths``: more files, by their own names. ``kernel``: boot
+    this one, which was built from ``source``.
+    """
     with tempfile.TemporaryDirectory(prefix="script-") as name:
         folder = Path(name)
         for file, content in files.items():
@@ -123,21 +141,25 @@ def boot_script(source: str, text: str, files: dict[str, str]) -> list[str]:
         script = folder / "script.sh"
         script.write_text(text)
         options = Scripted(
-            file=[folder / file for file in files], programs=[HOST_PYTHON.name], limit=_LIMIT
+            file=[*(folder / file for file in files), *paths],
+            programs=[HOST_PYTHON.name],
+            limit=_LIMIT,
         )
         described = describe(str(script), options, {})
         write(described, folder)
         experiment = experiment_of_script(described.workload.name, source, folder)
-        kernel = build.ensure(
-            [base_of(experiment)], cache_dir=cache_dir(), reporter=SilentReporter()
-        ).images["base"]
+        if kernel is None:
+            base = base_of(experiment)
+            kernel = build.ensure(
+                [base], cache_dir=cache_dir(), reporter=SilentReporter()
+            ).images["base"]
         booted = boot_counted(
             Bootable.of(kernel),
             described.workload,
             [{}],
             SilentReporter(),
             folder=experiment.folder,
-            spec=MachineSpec(cpus=1, memory_mb=_MEMORY_MB, kernel_args=()),
+            spec=MachineSpec(cpus=1, memory_mb=memory_mb, kernel_args=()),
             counted=False,
         )
     output = [record for record in booted.records if isinstance(record, OutputLine)]
@@ -196,6 +218,7 @@ def main() -> None:
     parser.add_argument("--problems", help="names with commas; default: all")
     parser.add_argument("--collector", type=Path, help="the program; default: none")
     parser.add_argument("--limits", help="of the collector, such as '--cpu-limit 2'")
+    parser.add_argument("--fragment", action="append", default=[], help="of the kernel to build")
     parser.add_argument("--no-user", action="store_true")
     parser.add_argument("--no-measure", action="store_true", help="do not release the objects")
     parser.add_argument("--json", type=Path, required=True)
@@ -211,6 +234,7 @@ def main() -> None:
         arguments=given.limits.split() if given.limits is not None else COLLECTOR_LIMITS,
         measure=not given.no_measure,
         user=not given.no_user,
+        fragments=given.fragment,
     )
     record["scale"] = given.scale
     given.json.parent.mkdir(parents=True, exist_ok=True)

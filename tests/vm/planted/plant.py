@@ -29,6 +29,9 @@ PROBLEMS: dict[str, type[Problem]] = {
     **cgroups.PROBLEMS,
     **namespaces.PROBLEMS,
 }
+_LOCK_STATISTICS = "/proc/lock_stat"
+_FIELDS = 12
+_CLASSES = 60
 _PIECE = 1500
 _USER = 1000
 _UNLIMITED = ("RLIMIT_SIGPENDING", "RLIMIT_NPROC", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE")
@@ -60,6 +63,39 @@ def _raise_limits() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 20,) * 2)
 
 
+def _count_locks() -> None:
+    """Begin to count the locks that are taken, if this kernel can."""
+    if os.path.exists(_LOCK_STATISTICS):
+        for path, value in ((_LOCK_STATISTICS, "0"), ("/proc/sys/kernel/lock_stat", "1")):
+            with open(path, "w", encoding="ascii") as stream:
+                stream.write(value)
+
+
+def _counted_locks() -> list[dict[str, Any]]:
+    """Return the classes of locks that were held longest since ``_count_locks``, in us."""
+    if not os.path.exists(_LOCK_STATISTICS):
+        return []
+    with open("/proc/sys/kernel/lock_stat", "w", encoding="ascii") as stream:
+        stream.write("0")
+    classes: list[dict[str, Any]] = []
+    with open(_LOCK_STATISTICS, encoding="ascii") as stream:
+        for line in stream:
+            name, _, rest = line.rpartition(":")
+            numbers = rest.split()
+            if name and len(numbers) == _FIELDS:
+                held = [float(number) for number in numbers[-4:]]
+                classes.append(
+                    {
+                        "name": name.strip(),
+                        "taken": int(numbers[7]),
+                        "longest_us": held[1],
+                        "total_us": held[2],
+                    }
+                )
+    classes.sort(key=lambda lock: -lock["total_us"])
+    return classes[:_CLASSES]
+
+
 def _collect(plan: dict[str, Any], user: int) -> dict[str, Any]:
     """Run the collector, and return what it printed with how it ended."""
     if not plan["collector"]:
@@ -72,6 +108,7 @@ def _collect(plan: dict[str, Any], user: int) -> dict[str, Any]:
             os.setgid(user)
             os.setuid(user)
 
+    _count_locks()
     with open(output, "wb") as stream:
         done = subprocess.run(
             [sys.executable, "-I", "-S", plan["collector"], *plan["arguments"]],
@@ -82,9 +119,11 @@ def _collect(plan: dict[str, Any], user: int) -> dict[str, Any]:
             cwd="/",
             check=False,
         )
+    locks = _counted_locks()
     with open(output, encoding="utf-8") as text:
         printed = text.read()
-    return {"status": done.returncode, "stderr": done.stderr.decode(), "printed": printed}
+    stderr = done.stderr.decode()
+    return {"status": done.returncode, "stderr": stderr, "printed": printed, "locks": locks}
 
 
 def _unused() -> dict[str, int]:
