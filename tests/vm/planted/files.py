@@ -33,7 +33,7 @@ class _OneFile(Held):
 
     def expected(self) -> list[Expected]:
         inode = str(os.stat(self.path).st_ino)
-        return [*self.process(), Expected(self.count, self.n, self.n, f":{inode}")]
+        return [*self.process(), Expected(self.count, self.n, self.n, f"inode {inode}")]
 
     def clean(self) -> None:
         os.unlink(self.path)
