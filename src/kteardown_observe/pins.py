@@ -21,12 +21,12 @@ import json
 import os
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from drgn import FaultError, Object, ObjectNotFoundError, Program
-from drgn.helpers.linux.cgroup import cgroup_path, css_for_each_child, css_for_each_descendant_pre
+from drgn import FaultError, Object, Program
 from drgn.helpers.linux.list import list_for_each_entry
 
 CSS_DYING = 1 << 4
@@ -63,7 +63,7 @@ class Kernel:
         item = int(self.prog[counter])
         try:
             place = int(self.prog["mem_cgroup_stats_index"][item])
-        except ObjectNotFoundError:
+        except KeyError:
             return item
         return None if place == NO_INDEX else place
 
@@ -78,33 +78,54 @@ class Kernel:
         return counted
 
 
-def exited_processes(css: Object) -> int:
-    """Return how many processes of a cgroup have exited and were not waited for."""
-    count = 0
+def children(css: Object) -> Iterator[Object]:
+    """Yield the cgroups of the next level, removed ones too, which older versions of drgn's own
+    walk leave out."""
+    head = css.children.address_of_()
+    return list_for_each_entry("struct cgroup_subsys_state", head, "sibling")
+
+
+def descendants(css: Object) -> Iterator[Object]:
+    """Yield all cgroups below one."""
+    for child in children(css):
+        yield child
+        yield from descendants(child)
+
+
+def zombies(css: Object) -> int:
+    """Return how many tasks of a removed cgroup have exited and were not waited for.
+
+    Nothing runs in a removed cgroup. A set of cgroups exists as long as a task refers to it, which
+    a task does until it is released.
+    """
     links = css.cgroup.cset_links.address_of_()
-    for link in list_for_each_entry("struct cgrp_cset_link", links, "cset_link"):
-        tasks = link.cset.dying_tasks.address_of_()
-        count += sum(1 for _ in list_for_each_entry("struct task_struct", tasks, "cg_list"))
-    return count
+    return sum(
+        int(link.cset.refcount.refs.counter)
+        for link in list_for_each_entry("struct cgrp_cset_link", links, "cset_link")
+    )
 
 
 def kept_by(kernel: Kernel, css: Object) -> dict[str, int]:
     """Return what keeps a removed cgroup, and how much of it: kB, processes or cgroups."""
-    below = sum(1 for _ in css_for_each_child(css))
+    below = sum(1 for _ in children(css))
     charged = {}
     # Without local counters, those of the cgroups below would count here, too.
     if kernel.state == "state_local" or not below:
         memcg = Object(kernel.prog, kernel.prog.type("struct mem_cgroup *"), css.value_())
         charged = {reason: pages * _PAGE_KB for reason, pages in kernel.pages(memcg).items()}
-    counted = {**charged, "zombies": exited_processes(css), "removed cgroups below it": below}
+    counted = {**charged, "zombies": zombies(css), "removed cgroups below it": below}
     return {reason: number for reason, number in counted.items() if number}
 
 
 def place_of(css: Object) -> str:
     """Return the path of the closest cgroup above that was not removed."""
-    while css and css.flags & CSS_DYING:
+    while css.flags & CSS_DYING:
         css = css.parent
-    return cgroup_path(css.cgroup).decode(errors="backslashreplace") if css else "/"
+    names = []
+    while css.parent:
+        names.append(css.cgroup.kn.name.string_().decode(errors="backslashreplace"))
+        css = css.parent
+    return "/" + "/".join(reversed(names))
 
 
 def survey(prog: Program) -> dict[str, Any]:
@@ -120,7 +141,7 @@ def survey(prog: Program) -> dict[str, Any]:
     removed = 0
     went = False
     try:
-        for css in css_for_each_descendant_pre(prog["root_mem_cgroup"].css.address_of_()):
+        for css in descendants(prog["root_mem_cgroup"].css.address_of_()):
             if not css.flags & CSS_DYING:
                 continue
             reasons = kept_by(kernel, css)

@@ -101,9 +101,7 @@ def _kept(source: str, folder: Path) -> dict[str, Any]:
 
 
 def _rows(answer: dict[str, Any]) -> dict[tuple[str, str], tuple[int, int]]:
-    return {
-        (row["by"], row["below"]): (row["cgroups"], row["number"]) for row in answer["kept"]
-    }
+    return {(row["by"], row["below"]): (row["cgroups"], row["number"]) for row in answer["kept"]}
 
 
 def test_pages_zombies_cgroups_below_and_sockets_are_told_apart(tmp_path: Path) -> None:

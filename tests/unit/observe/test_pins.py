@@ -13,14 +13,9 @@ import pytest
 from kteardown_observe.bundle import PINS
 
 NAMES = {
-    "drgn": ("FaultError", "Object", "ObjectNotFoundError", "Program"),
+    "drgn": ("FaultError", "Object", "Program"),
     "drgn.helpers": (),
     "drgn.helpers.linux": (),
-    "drgn.helpers.linux.cgroup": (
-        "cgroup_path",
-        "css_for_each_child",
-        "css_for_each_descendant_pre",
-    ),
     "drgn.helpers.linux.list": ("list_for_each_entry",),
 }
 

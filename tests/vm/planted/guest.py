@@ -150,9 +150,9 @@ def boot_script(
         experiment = experiment_of_script(described.workload.name, source, folder)
         if kernel is None:
             base = base_of(experiment)
-            kernel = build.ensure(
-                [base], cache_dir=cache_dir(), reporter=SilentReporter()
-            ).images["base"]
+            kernel = build.ensure([base], cache_dir=cache_dir(), reporter=SilentReporter()).images[
+                "base"
+            ]
         booted = boot_counted(
             Bootable.of(kernel),
             described.workload,
