@@ -1,4 +1,4 @@
-"""The kselftests of memcg-swap-reparent pass with the series, and fail without what they test."""
+"""The kselftests of the memcg series pass with the series, and fail on a kernel that is wrong."""
 
 from __future__ import annotations
 
@@ -94,3 +94,12 @@ def test_the_limit_of_the_ancestor_is_kept(tmp_path: Path) -> None:
     found = run(folder, first, [rest], CONFIG)
     # With the first patches alone the reader is charged, as on base.
     assert found == {"base": FAILED, Path(rest).name: PASSED}
+
+
+def test_the_parent_has_what_a_removed_child_holds(tmp_path: Path) -> None:
+    series, source = "memcg-release-percpu", "debian:6.12"
+    name = "test_memcg_removed_child_stat"
+    wrong = lab.on_top(tmp_path, series, "memcg-broken-no-fold")
+    config = ("CONFIG_MEMCG_V1=y", "CONFIG_BLK_CGROUP=y")
+    found = run(prepare(tmp_path / "run", series, source, name), source, [series, wrong], config)
+    assert found == {"base": PASSED, series: PASSED, "memcg-broken-no-fold": FAILED}
