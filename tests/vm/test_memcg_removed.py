@@ -68,7 +68,7 @@ def test_a_release_costs_in_proportion_to_the_possible_cpus(tmp_path: Path) -> N
         return (found[CGROUPS] - found[0]) / CGROUPS
 
     few, many = (each(SERIES, cpus) - each("base", cpus) for cpus in CPUS)
-    # Some 1,100 instructions for each of them.
+    # Some 1,200 instructions for each of them.
     assert many / few == pytest.approx(CPUS[1] / CPUS[0], rel=0.2)
 
 
