@@ -22,6 +22,8 @@ PAGES = 10000
 NODE_GONE = "memcg-node-gone"
 """Lets a script take the memory of node 1 away. Base, which does not have it, fails."""
 NO_NODE = "memcg-broken-no-node"
+BATCH = "memcg-release-percpu-batch"
+"""Flushes all cgroups to release at once."""
 
 Figures = dict[str, list[lab.Trial]]
 """By kernel: its trials."""
@@ -70,6 +72,22 @@ def test_a_release_costs_in_proportion_to_the_possible_cpus(tmp_path: Path) -> N
     few, many = (each(SERIES, cpus) - each("base", cpus) for cpus in CPUS)
     # Some 1,200 instructions for each of them.
     assert many / few == pytest.approx(CPUS[1] / CPUS[0], rel=0.2)
+
+
+def test_a_reader_waits_for_one_flush_and_not_for_all(tmp_path: Path) -> None:
+    shutil.copytree(SCRIPTS, tmp_path / "workloads")
+    boots = lab.run(
+        tmp_path,
+        'name = "readers"\nquestion = "How long does a reader wait?"\nsource = "debian:6.12"\n'
+        f"variants = {[SERIES, lab.on_top(tmp_path, SERIES, BATCH)]!r}\n"
+        f'[[workloads]]\nworkload = "release_readers"\nparams = {{CGROUPS = [{CGROUPS}]}}\n'
+        '[machine]\ncpus = 2\npossible_cpus = 64\nkernel_args = ["noapictimer"]\n'
+        f"[design]\n{lab.INSTRUCTIONS}\nwarmup = 0\nrepetitions = 1\n",
+    )
+    longest = {boot.kernel: boot.trials[0].samples["longest_ns"][0] for boot in boots}
+    # 0.6, 1.2 and 38 million instructions.
+    assert longest[SERIES] < 5 * longest["base"]
+    assert longest[BATCH] > 10 * longest[SERIES]
 
 
 @pytest.fixture(scope="module")
