@@ -1,4 +1,4 @@
-"""The kselftests of memcg-swap-reparent pass with the series, and fail without what they test."""
+"""The kselftests of the memcg series pass with the series, and fail on a kernel that is wrong."""
 
 from __future__ import annotations
 
@@ -48,11 +48,15 @@ def compile_test(folder: Path, series: str, source: str, name: str) -> None:
 
 
 def run(
-    folder: Path, source: str, variants: list[str], config: Collection[str]
+    folder: Path,
+    source: str,
+    variants: list[str],
+    config: Collection[str] = (),
+    workload: str = "memcg_selftest",
 ) -> dict[str, tuple[float, ...]]:
     """By kernel: how many tests passed, failed and were skipped. Two CPUs really run at once."""
     boots = lab.stress(
-        folder, "memcg_selftest", source, variants, lab.WALL, config, machine=lab.NO_IRQ_ROUTING
+        folder, workload, source, variants, lab.WALL, config, machine=lab.NO_IRQ_ROUTING
     )
     found = {}
     for boot in boots:
@@ -94,3 +98,13 @@ def test_the_limit_of_the_ancestor_is_kept(tmp_path: Path) -> None:
     found = run(folder, first, [rest], CONFIG)
     # With the first patches alone the reader is charged, as on base.
     assert found == {"base": FAILED, Path(rest).name: PASSED}
+
+
+def test_the_parent_has_what_a_removed_child_holds(tmp_path: Path) -> None:
+    """It waits until the counts are summed up before the removal, so it does not catch
+    ``memcg-broken-no-fold``."""
+    series, source = "memcg-release-percpu", "debian:6.12"
+    folder = prepare(tmp_path / "run", series, source, "test_memcg_removed_child_stat")
+    wrong = lab.on_top(tmp_path, series, "memcg-broken-no-parent")
+    found = run(folder, source, [series, wrong], workload="memcg_selftest_ramfs")
+    assert found == {"base": PASSED, series: PASSED, "memcg-broken-no-parent": FAILED}
