@@ -82,7 +82,7 @@ def children(css: Object) -> Iterator[Object]:
     """Yield the cgroups of the next level, removed ones too, which older versions of drgn's own
     walk leave out."""
     head = css.children.address_of_()
-    return list_for_each_entry("struct cgroup_subsys_state", head, "sibling")
+    yield from list_for_each_entry("struct cgroup_subsys_state", head, "sibling")
 
 
 def descendants(css: Object) -> Iterator[Object]:
