@@ -98,9 +98,14 @@ def test_a_kernel_has_the_names_of_its_system_map(base_image: Path) -> None:
 SIZES = {"pipechain": 100, "crowd": 40, "zombies": 100, "zombies_cgroup": 100, "swapfree": 2}
 
 
+OTHER_SOURCES = {"hibernate": "debian-image:6.12"}
+"""Of workloads that need more than the base kernel of the freezer has."""
+
+
 def experiment(folder: Path, image: Path, name: str) -> Path:
     """An experiment with a workload at one small point."""
     workload = load_workload(name)
+    source = OTHER_SOURCES.get(name, f"image:{image}")
     values = {
         key: small(key, spec.default, workload) if isinstance(spec.default, int) else spec.default
         for key, spec in workload.parameters.items()
@@ -111,7 +116,7 @@ def experiment(folder: Path, image: Path, name: str) -> Path:
     lines = [
         f'name = "{name.replace("_", "-")}"',
         'question = "Is it the same again?"',
-        f'source = "image:{image}"',
+        f'source = "{source}"',
         f'workloads = [{{workload = "{name}", params = {{{params}}}}}]',
         "machine = {cpus = [2, 4], memory_mb = 1024}",
         'design = {clock = "contention", seeds = 1, repetitions = 2, warmup = 0}',
