@@ -71,7 +71,7 @@ OTHER_FILES = {
     "kteardown_observe/collector/tracing.py": "tracefs",
     "kteardown_observe/counts.py:read_counts": "counts that the user named",
     "kteardown_observe/limits.py": "a table of this package",
-    "kteardown_observe/pins.py": "memory.stat, on the machine that is observed",
+    "kteardown_observe/programs/pins.py": "memory.stat, on the machine that is observed",
     "kteardown_observe/verb.py:observe": "the program for drgn, of this package",
     "kteardown_observe/verb.py:_replace_text": "files that the user asked for",
     "kteardown_history/sql/database.py": "texts of this package",

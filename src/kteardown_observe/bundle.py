@@ -11,7 +11,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "collector"
 PACKAGE = "kteardown_observe.collector"
-PINS = Path(__file__).parent / "pins.py"
+PINS = Path(__file__).parent / "programs" / "pins.py"
 """The program for drgn: what keeps removed memory cgroups."""
 MODULES = (
     "files",

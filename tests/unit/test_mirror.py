@@ -27,6 +27,7 @@ OF_NO_MODULE = {
     "judge/test_agreement.py": "every way of saying what a result means",
     "judge/test_recorded_runs.py": "runs of earlier versions, from their records to the answer",
     "kernels/test_hostile_patches.py": "everything that applies a patch",
+    "observe/test_pins.py": "a program for drgn, which is no module of the package",
     "observe/test_kinds.py": "two tables: of problems, and of kinds of the hunt",
     "report/test_extreme_numbers.py": "every format",
     "report/test_hostile_texts.py": "every format",

@@ -22,11 +22,12 @@ OWN: dict[str, set[str]] = {
         "visible.py",
         "kteardown_cluster/node_job.py",
         "kteardown_observe/collector/main.py",
+        "kteardown_observe/programs/pins.py",
     },
     r"sys\.std(?:out|err)\.(?:write|buffer)": {"cli/show.py"},
 }
 """What prints, and the only modules that may have it; the program on a node writes into a file of
-Slurm, and the collector prints JSON in ASCII."""
+Slurm, the collector prints JSON in ASCII, and the program for drgn only printable characters."""
 HOSTILE = "a\x1b]52;c;eA==\x07\x1b[2J\x9b31m\x7f\u202eb\udc80[/bold]:smile:"
 
 
