@@ -150,7 +150,8 @@ def modules(stage: str) -> str:
     names = [
         file.relative_to(ROOT / "src").with_suffix("").parts
         for file in files
-        if file.stem != "__init__"
+        # A folder without it has programs for other interpreters.
+        if file.stem != "__init__" and (file.parent / "__init__.py").is_file()
     ]
     return (
         "\n\n".join(
